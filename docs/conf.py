@@ -155,7 +155,8 @@ def run_doxygen(found: dict[str, list[Path]]) -> None:
     if not shutil.which("doxygen"):
         raise RuntimeError("the C++ reference needs doxygen (Debian: apt install doxygen)")
     DOXYGEN.mkdir(parents=True, exist_ok=True)
-    # The comment at the top of a header describes the file; one behind a declaration, the declaration.
+    # The comment at the top of a header describes the file; one behind a declaration, the
+    # declaration.
     script = r"""1s|^// |/// \\file\n/// |; 2,/^#pragma/s|^// |/// |; s|([;,])  // |\1  ///< |"""
     (DOXYGEN / "filter.sed").write_text(script + "\n", encoding="utf-8")
     inputs = " ".join(f'"{ROOT / "src" / h}"' for names in found.values() for h in names)

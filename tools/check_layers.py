@@ -106,6 +106,7 @@ PARTS = {
     "tfhe": 3,
     "program": 4,
     "compiler": 5,
+    "remote": 5,
     "cli.parser": 5,
     "nn": 6,
     "simulate": 7,

@@ -47,7 +47,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "bench" / "results"
 
 
-# --- what crosses the wire -------------------------------------------------------------------------
+# --- what crosses the wire ------------------------------------------------------------------------
 Sizes = tuple[int, int, int, int]  # bytes of parameters or manifest, keys, request and reply
 
 
@@ -135,7 +135,7 @@ def draw_wire() -> str:
     return page(wide, high, "What client and server send each other, and how many bytes", parts)
 
 
-# --- noise against depth ---------------------------------------------------------------------------
+# --- noise against depth --------------------------------------------------------------------------
 DEPTH = 6
 
 
@@ -173,7 +173,7 @@ def draw_noise() -> str:
     )
 
 
-# --- time against batch ----------------------------------------------------------------------------
+# --- time against batch ---------------------------------------------------------------------------
 PRODUCTS, LOOK_UPS = "h100-2026-11-22-programs", "tfhe-h100-2026-11-26-sets"
 
 
@@ -223,7 +223,7 @@ def draw_batch() -> str:
     )
 
 
-# --- the plan of a program -------------------------------------------------------------------------
+# --- the plan of a program ------------------------------------------------------------------------
 def network() -> jali.nn.Program:
     """Six dense layers of 16 units with a sigmoid behind each, which have to be bootstrapped once."""
     rng = np.random.default_rng(1)

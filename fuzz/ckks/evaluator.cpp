@@ -14,7 +14,10 @@ constexpr Operation kOperations[] = {
        (void)r.ev().has_relinearisation(level);
        (void)r.ev().has_encapsulation();
        (void)r.ev().key_id();
-       if (r.ev().can_rotate(steps, level)) (void)r.ev().composition(steps, level);
+       if (r.ev().can_rotate(steps, level)) {
+         (void)r.ev().composition(steps, level);
+         (void)r.ev().rotation_tree({&steps, 1}, level);
+       }
        r.ev().check(r.any());
      }},
     {"copy",

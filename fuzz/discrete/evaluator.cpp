@@ -52,7 +52,10 @@ constexpr DiscreteOperation kOperations[] = {
        (void)r.ev().has_galois(static_cast<std::uint64_t>(steps), level);
        (void)r.ev().has_relinearisation(level);
        (void)r.ev().key_id();
-       if (r.ev().can_rotate(steps, level)) (void)r.ev().composition(steps, level);
+       if (r.ev().can_rotate(steps, level)) {
+         (void)r.ev().composition(steps, level);
+         (void)r.ev().rotation_tree({&steps, 1}, level);
+       }
        r.ev().check(r.any().x);
      }},
     {"copy",

@@ -15,7 +15,8 @@ from synthesise import UNITS
 RESULTS = Path(__file__).resolve().parents[2] / "bench" / "results"
 # Yosys infers these from the circuit.
 EXACT = ("dsp48e2", "block_ram", "ultra_ram", "distributed_ram", "flip_flops", "memory_bits")
-# These follow from how it maps logic, which the names of cells steer, and so the other files that were read: 0.5% was seen.
+# These follow from how it maps logic, which the names of cells steer, and so the other files that
+# were read: 0.5% was seen.
 CLOSE = ("cells", "luts", "gates", "transistors")
 TOLERANCE = 0.01
 

@@ -31,7 +31,8 @@ def figures(unit: str, parameters: dict[str, int], shown: dict[str, Any]) -> dic
             between = shown["interval"] - 2 * beats - passes * (beats + overhead)
             return {"latency": way, "pass_overhead": overhead, "frame_overhead": between}
         case "key_switch":
-            # L + 2 turns of two transforms, each with N/C beats in and out; 2 L rounds of the lanes; N/C beats in.
+            # L + 2 turns of two transforms, each with N/C beats in and out; 2 L rounds of the
+            # lanes; N/C beats in.
             beats, primes = parameters["N"] // parameters["C"], parameters["L"]
             transform = log2(parameters["N"]) * (beats + recorded()["ntt_engine"]["pass_overhead"])
             streams = beats + primes * (5 * beats + 2 * transform) + 2 * (4 * beats + 2 * transform)

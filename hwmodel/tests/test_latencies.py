@@ -9,7 +9,8 @@ from latencies import in_icarus, in_verilator, recorded
 
 # Runs that other tests make too, so that they cost nothing here.
 RUNS: dict[str, tuple[dict[str, int], dict[str, Any], dict[str, int]]] = {
-    # unit: (parameters, settings of the bench under Icarus, parameters that are others under Verilator)
+    # unit: (parameters, settings of the bench under Icarus, parameters that are others under
+    # Verilator)
     "mod_mul": ({"W": 36}, {"count": 150}, {}),
     "ntt_core": ({"W": 36}, {"count": 150}, {}),
     "spn": ({"W": 16, "C": 8, "N": 64}, {"count": 2}, {"W": 36}),

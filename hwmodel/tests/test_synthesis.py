@@ -13,7 +13,8 @@ from shares import folding, shares, text
 from synthesise import SMALL, UNITS, synthesised
 
 FAMILIES = ("fpga", "cmos")
-# More than a minute even at its small size; `hwmodel/synth/synthesise.py --check key_switch` does it.
+# More than a minute even at its small size; `hwmodel/synth/synthesise.py --check key_switch` does
+# it.
 SLOW = ("key_switch", "cmos")
 
 

@@ -43,11 +43,13 @@ from jali.errors import (
 
 if TYPE_CHECKING:
     from jali import discrete, nn, simulate
-    from jali.nn import compile
+    from jali.nn.compile import compile
+    from jali.remote import AsyncRemote, Remote
 
 __version__: str = build_info()["version"]
 
 __all__ = [
+    "AsyncRemote",
     "AuthenticationError",
     "CorruptData",
     "DeadlineExceeded",
@@ -66,6 +68,7 @@ __all__ = [
     "OutOfMemory",
     "ParamsMismatch",
     "RangeExceeded",
+    "Remote",
     "ScaleMismatch",
     "Unsupported",
     "VersionError",
@@ -81,14 +84,24 @@ __all__ = [
 ]
 
 
+#: Names that are imported when they are first used: exact integers, the compiler, the models of
+#: accelerators and services, by the module that has them; None for a module itself.
+_LATER = {
+    "AsyncRemote": "remote",
+    "Remote": "remote",
+    "compile": "nn",
+    "discrete": None,
+    "nn": None,
+    "simulate": None,
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Exact integers, the compiler and the models of accelerators, which are imported when they are
-    first used."""
-    if name not in ("compile", "discrete", "nn", "simulate"):
+    if name not in _LATER:
         raise _of_module(__name__, name)
     from importlib import import_module
 
-    module = import_module("jali.nn" if name == "compile" else f"jali.{name}")
-    found = module.compile if name == "compile" else module
+    module = import_module(f"jali.{_LATER[name] or name}")
+    found = module if _LATER[name] is None else getattr(module, name)
     globals()[name] = found  # the next access does not come here
     return found

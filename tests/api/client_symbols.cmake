@@ -12,6 +12,7 @@ endforeach()
 # Functions of these types, and engines but the CPU's. A name that is only part of another function's argument is no function.
 foreach(pattern "ckks::Evaluator::" "ckks::AutoEvaluator" "ckks::ArrayEvaluator" "ckks::Program::" "ckks::Batcher" "bootstrap::Bootstrapper::"
         "bootstrap::BootstrapPlan::" "circuits::HomomorphicDft::" "circuits::LinearTransform::" "circuits::BlockTransform::" "circuits::BabyGiant" "rlwe::KeySwitcher" "rlwe::Evaluator::"
+        "discrete::Evaluator::" "discrete::Program::" "discrete::Batcher" "circuits::IntegerMatrix"
         "make_cuda_engine" "gpu_device" "cudaMalloc" "make_ref_engine" "make_dry_engine" "TraceEngine" "jali::tfhe::" "jali::lwe::" "jali::integers::")
   string(REGEX MATCH "\n[0-9a-f]* [A-Za-z] [^\n]*${pattern}[^\n]*" found "${text}")
   if(found)

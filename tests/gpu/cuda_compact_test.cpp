@@ -43,8 +43,9 @@ TEST_P(GpuCompact, ExpandsToTheBitsOfTheCpu) {
   }
 }
 
-TEST_P(GpuCompact, TransformsHaveTheBitsOfTheCpu) {
-  World w(GetParam(), {1, 2, 3, 4, 8, 12});
+// rotations: those that have keys. Others are composed.
+void expect_transforms_of_the_cpu(const Scheme& scheme, std::initializer_list<int> rotations) {
+  World w(scheme, rotations);
   const auto ring = ckks::make_ring(*w.params, "cuda");
   const ckks::Evaluator gpu(w.params, ring, w.keys);
   circuits::Diagonals diagonals;
@@ -72,6 +73,14 @@ TEST_P(GpuCompact, TransformsHaveTheBitsOfTheCpu) {
       }
     }
   }
+}
+
+TEST_P(GpuCompact, TransformsHaveTheBitsOfTheCpu) {
+  expect_transforms_of_the_cpu(GetParam(), {1, 2, 3, 4, 8, 12});
+}
+
+TEST_P(GpuCompact, TransformsOfComposedRotationsHaveTheBitsOfTheCpu) {
+  expect_transforms_of_the_cpu(GetParam(), {1, 4, -2});
 }
 
 INSTANTIATE_TEST_SUITE_P(Setups, GpuCompact, ::testing::ValuesIn(all_setups()),

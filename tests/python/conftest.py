@@ -5,10 +5,11 @@ from __future__ import annotations
 import ctypes
 import gc
 import resource
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import numpy as np
@@ -16,6 +17,11 @@ import pytest
 import seeds
 
 from jali import ckks
+
+if TYPE_CHECKING:
+    from postgres_world import Server
+
+    from jali.serve.keys import KeyStore
 
 # The same examples in every run; fresh ones if the environment asks for fresh seeds.
 hypothesis.settings.register_profile("named", derandomize=not seeds.FRESH, database=None)
@@ -85,13 +91,16 @@ def _untuned(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 @pytest.fixture(autouse=True)
 def seed(request: pytest.FixtureRequest) -> int:
     """The seed of this test, from which its entropy follows. A failure shows it. It also seeds
-    NumPy's global generator, which scikit-learn uses."""
+    NumPy's global generator, which scikit-learn uses, and that of PyTorch, if a test has imported
+    it."""
     kept: int | None = getattr(request, "param", None)
     seed = seeds.seed_of(seeds.name_of(request.node)) if kept is None else kept
     print(f"JALI_TEST_SEED={seed}")
     request.node.stash[seeds.SEED] = seed
     seeds.start(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
     return seed
 
 
@@ -169,3 +178,23 @@ def assert_close(
     limit = 2.0 ** -(value.precision_bits - slack_bits) * np.sqrt(chance)
     rms = np.sqrt(np.mean(parts**2))
     assert rms <= limit, f"error {rms:.3g}, limit {limit:.3g}"
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A server of PostgreSQL. Tests are skipped where there can be none."""
+    import postgres_world
+
+    with postgres_world.running() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def opened(request: pytest.FixtureRequest) -> Callable[..., KeyStore]:
+    """Opens a store in a folder, with the options of KeyStore. Runs the test for each index."""
+    from jali.serve.keys import KeyStore
+
+    if request.param == "sqlite":
+        return KeyStore
+    server: Server = request.getfixturevalue("postgres")
+    return lambda folder, **options: KeyStore(folder, index=server.url_of(folder), **options)

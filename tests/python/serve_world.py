@@ -25,6 +25,8 @@ from jali.serve.keys import KeyStore
 from jali.serve.uploads import Uploads
 from jali.tfhe import trees
 
+#: Opens a store in a folder, with the options of KeyStore; see the fixture "opened".
+Opened = Callable[..., KeyStore]
 KINDS = ("network", "deep", "integers", "trees")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -263,3 +264,17 @@ def test_minimax_is_better() -> None:
         )
         assert best.measured_error is not None and near.measured_error is not None
         assert 0.3 * near.measured_error < best.measured_error < 0.99 * near.measured_error
+
+
+@pytest.mark.parametrize("more", [{}, {"security": 0, "log_n": 12, "name": "insecure_small"}])
+def test_the_advice_of_used_up_levels_runs(more: dict[str, Any]) -> None:
+    params = ckks.Params.create(depth=1, **more)
+    client = ckks.Client(params, threads=1)
+    server = ckks.Evaluator(params, client.evaluation_keys(), threads=1)
+    x = server.bind(client.encrypt([0.5, -1.0]))
+    with pytest.raises(
+        jali.DepthExhausted, match=r"create\(depth=2\).*gives log_n (\d+)"
+    ) as caught:
+        (x * x) * x * x
+    log_n = int(str(caught.value).split("log_n ")[1].split()[0])
+    assert ckks.Params.create(depth=2, **more).log_n == log_n

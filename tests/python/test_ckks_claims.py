@@ -381,8 +381,8 @@ CASES: dict[str, Case] = {
 }
 
 
-#: They take seconds: 40 products with a matrix of 512 rows, or 8 bootstrappings. `make test` runs other
-#: cases of both kinds.
+#: They take seconds: 40 products with a matrix of 512 rows, or 8 bootstrappings. `make test` runs
+#: other cases of both kinds.
 LONG = {
     "a mean by a matrix",
     "a power of what a matrix gathered",

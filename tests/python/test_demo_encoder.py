@@ -102,13 +102,14 @@ def test_sizes_are_checked_first(capsys: pytest.CaptureFixture[str]) -> None:
 def on_a_small_ring(
     function: Any, example: Any, *, calibration: Any, precision_bits: float, device: str, **how: Any
 ) -> Program:
-    """What jali.compile does, with parameters that are not secure."""
+    """What jali.compile does, with parameters that are not secure. They have levels for an inverse
+    of a degree of thousands, which some draws of weights lead to."""
     return compiled(
         trace(function, example),
         list(calibration),
         precision_bits=precision_bits,
         lanes=1,
-        insecure_ring=Ring(10, 10),
+        insecure_ring=Ring(10, 13),
         **how,
     )
 

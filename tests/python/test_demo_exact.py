@@ -102,6 +102,26 @@ def test_aggregation_has_room_for_its_owners() -> None:
         assert collector.sums(server.reply()).tolist() == [65535 * owners] * 3
 
 
+def test_a_sum_takes_what_owners_send_and_nothing_else() -> None:
+    params = aggregate.params(3)
+    collector = aggregate.Collector(params, threads=1)
+    key = discrete.PublicKey.from_bytes(collector.public_bytes(), params)
+    owner = aggregate.Owner(params, collector.public_bytes(), threads=1)
+    server = aggregate.Server(params, device="cpu", threads=1)
+    with pytest.raises(jali.InvalidArgument, match="add one first"):
+        server.reply()
+    server.add(owner.send(np.array([1, 65535], np.uint16)))
+    other = discrete.Encryptor(key, threads=1)
+    options: dict[str, Any]
+    for options in ({"wrap": True}, {"range": (0, 10**5)}, {"range": (-1, 65535)}):
+        with pytest.raises(jali.InvalidArgument, match="16 bits"):
+            server.add(other.encrypt(np.array([1, 2]), **options).to_bytes())
+    with pytest.raises(jali.InvalidArgument, match="equally many"):
+        server.add(owner.send(np.array([1], np.uint16)))
+    server.add(owner.send(np.array([3, 65535], np.uint16)))
+    assert collector.sums(server.reply()).tolist() == [4, 2 * 65535]
+
+
 # --- look-up --------------------------------------------------------------------------------------
 
 
@@ -122,6 +142,26 @@ def test_records_lie_in_their_buckets(rng: np.random.Generator, records: int, bu
     for missing in (0, 2**63 + 5, 2**64 - 1):
         bucket = int(table.agreed.bucket_of(np.array([missing], np.uint64))[0])
         assert client.found(missing, table.numbers(bucket)) is None
+
+
+def test_keys_are_whole_numbers_of_64_bits(rng: np.random.Generator) -> None:
+    keys, values, table = small_table(rng, 5, 1)
+    client = lookup.Client(table.agreed, threads=1)
+    wrong: Any
+    for wrong in (1.5, -1, 2**64, True, "1", np.float64(3)):
+        with pytest.raises(jali.InvalidArgument, match="hash") as told:
+            client.ask(wrong)
+        assert str(wrong) not in str(told.value).replace("2**64 - 1", "")
+        with pytest.raises(jali.InvalidArgument):
+            client.found(wrong, table.numbers(0))
+    assert client.found(keys[0], table.numbers(0)) == values[0].tobytes()
+    for of in ((keys.astype(np.int64), values), (keys, values.astype(np.int16))):
+        with pytest.raises(jali.InvalidArgument, match="uint8"):
+            lookup.Table(*of, lookup.params(), 1)
+    query = nearest.Client(nearest.params(), threads=1)
+    for shape in ((5,), (1, 128), (128, 1)):
+        with pytest.raises(jali.InvalidArgument, match="128"):
+            query.ask(np.ones(shape, np.int8))
 
 
 def test_keys_that_follow_each_other_spread() -> None:

@@ -397,6 +397,9 @@ def test_encrypted_products(either: World, rng: np.random.Generator) -> None:
     a, b, v = (integers(rng, -4, 4, shape) for shape in ((3, 4), (4, 2), 4))
     x, y, u = (either.bind(c, range=(-4, 4)) for c in (a, b, v))
     assert either.shown(u @ u) == v @ v and either.shown(u.dot(u)) == v @ v
+    for found in (np.dot(u, 3), np.dot(3, u), np.dot(np.int8(3), u), u.dot(3)):
+        assert (either.shown(found) == 3 * v).all()
+    assert either.shown(np.dot(v.tolist(), u)) == v @ v
     assert (either.shown(x @ u) == a @ v).all()
     assert (either.shown(u @ y) == v @ b).all()
     assert (either.shown(x @ y) == a @ b).all()
@@ -406,6 +409,66 @@ def test_the_range_of_a_product_is_that_of_its_rows(w: World) -> None:
     x = w.bind(np.ones(4, int), range=(0, 10))
     result = np.array([[1, 2, -3, 0], [0, 0, 0, 1]]) @ x
     assert result.range == (-30, 30)
+
+
+# --- numbers of more than 64 bits -----------------------------------------------------------------
+
+LARGE = [2**63 - 1, -(2**63), 2**63, 2**63 + 12345, 2**64 - 1, -(2**63) - 7, 3 * 2**62 + 7, 2**70]
+
+
+@pytest.mark.parametrize("number", [*LARGE, np.uint64(2**63 + 12345)])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"modulus": 2**64, "packing": "coefficients", "depth": 0},
+        {"modulus": 2**61 - 1, "packing": "coefficients", "depth": 0},
+        {},
+    ],
+)
+def test_large_numbers_are_taken_modulo_t(arguments: Any, number: Any) -> None:
+    w, k = world(**arguments), int(number)
+    x = w.bind([0, 1, 7], range=(0, 9)).wrap()
+    for found, exact in (
+        (x + number, [k, k + 1, k + 7]),
+        (x - number, [-k, 1 - k, 7 - k]),
+        (number - x, [k, k - 1, k - 7]),
+    ):
+        assert [
+            (int(v) - e) % w.params.modulus for v, e in zip(w.shown(found), exact, strict=True)
+        ] == [0] * 3
+    # It is -1 modulo T, and takes no noise.
+    minus = (2**60 + 5) * w.params.modulus - 1
+    assert (w.shown(x * minus) == [0, -1, -7]).all()
+    with pytest.raises(jali.Error, match=r"smaller|range"):
+        w.bind([0, 1, 7], range=(0, 9)) + 2**66
+
+
+def test_a_range_of_more_than_64_bits_is_refused(w: World) -> None:
+    x, mask = w.bind([1, 2], range=(0, 9)), w.bind([True, False])
+    for sign in (1, -1):
+        with pytest.raises(jali.RangeExceeded):
+            np.full((3, 2), sign * 2**62) @ x
+    assert w.shown(np.array([[2**62, 3]]) @ x.wrap()).tolist() == [
+        (2**62 + 6 + 32768) % 65537 - 32768
+    ]
+    for a, b in ((2**70, x), (x, -(2**70)), (2**70, np.array([1, 2]))):
+        with pytest.raises(jali.InvalidArgument, match="smaller number"):
+            discrete.select(mask, a, b)
+    before = w.server.counters()["products"]
+    with pytest.raises(jali.RangeExceeded):
+        discrete.select(mask, np.array([2**63 - 1]), np.array([-(2**63)]))
+    assert w.server.counters()["products"] == before  # it is refused before it computes
+
+
+def test_integers_of_python_are_taken_as_objects(w: World) -> None:
+    values = np.array([1, -2, True], object)
+    x = w.bind(values)
+    assert x.range == (w.params.low, w.params.high)
+    assert w.shown(x).tolist() == [1, -2, 1]
+    assert w.shown(w.bind([1, 2, 3], range=(0, 9)) * values).tolist() == [1, -4, 3]
+    for wrong in ([2**70, 1], [1, None], [1, 0.5]):
+        with pytest.raises(jali.InvalidArgument):
+            w.bind(np.array(wrong, object))
 
 
 # --- choices --------------------------------------------------------------------------------------

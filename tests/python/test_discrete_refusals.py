@@ -116,6 +116,45 @@ def test_the_advice_of_depth_runs(w: World) -> None:
     assert world(depth=depth).shown(y**16).tolist() == [1, 1]
 
 
+def test_the_advice_of_a_low_level_runs(w: World) -> None:
+    low = w.bind([2, -1], range=(-2, 2), level=0)
+    with pytest.raises(jali.DepthExhausted, match="Encrypt the operands at a higher level"):
+        low * low
+    higher = w.bind([2, -1], range=(-2, 2), level=1)
+    assert w.shown(higher * higher).tolist() == [4, 1]
+
+
+def test_what_takes_several_products_is_refused_before_the_first(w: World) -> None:
+    x, y = w.bind([1, -3], range=(-3, 3)), w.bind([200, -7], range=(-200, 200))
+    matrix = w.bind([[200, 1], [2, 3]], range=(0, 200))
+    before = w.server.counters()["products"]
+    for operation in (
+        lambda: x**16,
+        lambda: x ** (2**190),
+        lambda: y @ y,
+        lambda: matrix @ y,
+        lambda: matrix @ matrix,
+    ):
+        with pytest.raises(jali.RangeExceeded):
+            operation()
+    for n in (9, 2**190):
+        with pytest.raises(jali.DepthExhausted, match="depth="):
+            x.wrap() ** n
+    assert w.server.counters()["products"] == before
+    assert w.shown(y.wrap() @ y) == (40049 + 32768) % 65537 - 32768
+    assert w.shown(x @ x) == 10 and (x @ x).range == (0, 18)
+
+
+@pytest.mark.parametrize("n", [5, 9, 33])
+def test_a_power_names_the_depth_that_would_do(n: int) -> None:
+    with pytest.raises(jali.DepthExhausted) as caught:
+        world(depth=1).bind([1, -1], range=(-1, 1)) ** n
+    deep = world(depth=int(str(caught.value).split("depth=")[1]))
+    with pytest.raises(jali.DepthExhausted, match="at a higher level"):
+        deep.bind([1, -1], range=(-1, 1), level=1) ** n
+    assert deep.shown(deep.bind([1, -1], range=(-1, 1)) ** n).tolist() == [1, -1]
+
+
 def test_objects_of_other_keys_parameters_and_evaluators(w: World) -> None:
     other = discrete.Client(w.params, threads=1)
     with pytest.raises(jali.KeyMismatch):

@@ -13,8 +13,26 @@ from typing import Any
 import pytest
 
 import jali
-from jali import authenticated, ckks, device, discrete, tfhe
-from jali.serve import check, keys, refusal, routes, uploads, wanted
+from jali import authenticated, ckks, device, discrete, remote, tfhe
+from jali.serve import (
+    answers,
+    check,
+    frames,
+    keys,
+    local_pool,
+    marginal,
+    memory,
+    pool,
+    postgres_index,
+    process,
+    programs,
+    refusal,
+    routes,
+    service,
+    tickets,
+    uploads,
+    wanted,
+)
 from jali.tfhe import trees
 
 PACKAGE = Path(jali.__file__).resolve().parent
@@ -22,7 +40,25 @@ FIELD = re.compile(r"^(\w+(?:, \w+)*): ")
 INNER = re.compile(r"[.)] (?:[a-z_]+)(?:, [a-z_]+)*: ")
 #: Sentences with a colon, and what values of a field stand for.
 PROSE = {"View"}
-SERVE = (check, keys, refusal, routes, uploads, wanted)
+SERVE = (
+    answers,
+    check,
+    frames,
+    keys,
+    local_pool,
+    marginal,
+    memory,
+    pool,
+    postgres_index,
+    process,
+    programs,
+    refusal,
+    routes,
+    service,
+    tickets,
+    uploads,
+    wanted,
+)
 MODULES = (
     ckks,
     ckks.explicit,
@@ -32,6 +68,7 @@ MODULES = (
     trees,
     device,
     authenticated,
+    remote,
     *SERVE,
 )
 

@@ -13,7 +13,7 @@ from types import ModuleType
 import pytest
 
 import jali
-from jali import authenticated, ckks, device, discrete, nn, tfhe
+from jali import authenticated, ckks, device, discrete, nn, remote, tfhe
 
 DOCS = Path(__file__).parents[2] / "docs"
 GUIDES = sorted(path.stem for path in (DOCS / "how-to").glob("*.md"))
@@ -32,6 +32,7 @@ PUBLIC = (
     nn.scalar,
     device,
     authenticated,
+    remote,
 )
 
 

@@ -16,6 +16,7 @@ import pytest
 import serve_world
 from gateway_world import KEY, refused, reply_to, running, until
 
+from jali.serve import server
 from jali.serve.bodies import Folder
 from jali.serve.gateway import Settings
 from jali.serve.refusal import Refusal
@@ -100,6 +101,7 @@ def test_what_is_wrong_with_a_request(tmp_path: Path) -> None:
                 "header",
             )
         refused(post(Jali_Key=KEY, Idempotency_Key="x" * 256), 400, "header")
+        refused(post(Jali_Key=KEY, Jali_Seal="1"), 400, "seal")
         other = base64.b64encode(hashlib.sha256(b"other").digest()).decode()
         digest = f"sha-256=:{other}:"
         refused(post(Jali_Key=KEY, Content_Digest=digest), 400, "digest")
@@ -144,6 +146,13 @@ def test_refusals_of_the_service_are_passed_on(tmp_path: Path) -> None:
         assert answer.headers["Retry-After"] == "3"
         world.service.refusal, world.service.failure = None, Refusal("no", 422, "request")
         refused(client.post(RUN, content=b"a", headers={"Jali-Key": KEY}), 422, "request")
+
+
+def test_connections_send_at_once() -> None:
+    """asyncio turns Nagle's algorithm off for sockets that say that they are TCP's. With it, an answer
+    in two pieces takes 40 ms more."""
+    with server.listening("127.0.0.1", 0) as one:
+        assert one.proto == socket.IPPROTO_TCP
 
 
 def test_a_refusal_comes_before_the_body(tmp_path: Path) -> None:

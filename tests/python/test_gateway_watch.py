@@ -6,12 +6,12 @@ import hashlib
 import io
 import json
 import logging
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 import serve_world
 from gateway_world import refused, running
@@ -127,10 +127,12 @@ def test_logs_say_what_happened_in_json(tmp_path: Path, everything: io.StringIO)
     assert "secret" not in everything.getvalue() and "healthz" not in everything.getvalue()
 
 
-def test_no_secret_is_in_logs_and_metrics(tmp_path: Path, everything: io.StringIO) -> None:
+def test_no_secret_is_in_logs_and_metrics(
+    tmp_path: Path, everything: io.StringIO, rng: np.random.Generator
+) -> None:
     """Every kind of request is made with planted words, also ones that fail everywhere."""
-    token, other, magic = (secrets.token_hex(20) for _ in range(3))
-    operator, name = f"operator-{secrets.token_hex(6)}", f"person-{secrets.token_hex(6)}"
+    token, other, magic = (rng.bytes(20).hex() for _ in range(3))
+    operator, name = f"operator-{rng.bytes(6).hex()}", f"person-{rng.bytes(6).hex()}"
     path = tmp_path / "tokens"
     lines = [
         f"{hashlib.sha256(t.encode()).hexdigest()} {who}"
@@ -138,7 +140,7 @@ def test_no_secret_is_in_logs_and_metrics(tmp_path: Path, everything: io.StringI
     ]
     path.write_text("\n".join(lines))
     settings = Settings(operators=frozenset({operator}))
-    key, idempotency = NETWORK.key_ids[0], secrets.token_hex(20)
+    key, idempotency = NETWORK.key_ids[0], rng.bytes(20).hex()
     planted = [token, other, magic, operator, name, key, NETWORK.key_ids[1], idempotency]
     planted += [line.split()[0] for line in lines]
     uploads = f"/v1/programs/{PROGRAM}/uploads"
@@ -184,9 +186,9 @@ def test_no_secret_is_in_logs_and_metrics(tmp_path: Path, everything: io.StringI
     assert [word for word in planted if word in text] == []
 
 
-def test_a_planted_word_would_be_found(everything: io.StringIO) -> None:
+def test_a_planted_word_would_be_found(everything: io.StringIO, rng: np.random.Generator) -> None:
     """The search above sees what is logged."""
-    word = secrets.token_hex(20)
+    word = rng.bytes(20).hex()
     Log().event("request", client=word)
     assert word in everything.getvalue()
 

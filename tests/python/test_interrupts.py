@@ -75,7 +75,8 @@ def test_signals_are_heard_while_the_core_works() -> None:
             "captured": captured,
         }
         for name, make in long.items():
-            # A call looks for signals when it begins and every tenth of a second, so a fast machine gets more work.
+            # A call looks for signals when it begins and every tenth of a second, so a fast machine
+            # gets more work.
             for size in (1, 2, 4, 8, 16):
                 work = make(size)
                 heard.clear()

@@ -161,6 +161,24 @@ def test_fewer_slots_cost_what_was_measured() -> None:
             Costs.of_document({**costs.document, "sparse": wrong})
 
 
+def test_fewer_keys_of_bootstrapping_cost_what_was_measured() -> None:
+    """On a GPU; a CPU takes as long as plans say. Beyond the last measurement, its ratio holds."""
+    params = small()
+    plain = costs_of(params, "cpu")
+    assert [plain.slower(x) for x in (1.0, 1.5, 7.0)] == [1.0, 1.5, 7.0]
+    costs = costs_of(params, "cuda")
+    assert costs.slower(1.0) == 1.0
+    for planned, measured_time in measured.FEWER_KEYS_ON_GPU:
+        assert costs.slower(planned / 1000) == pytest.approx(measured_time / 1000)
+    assert costs.slower(1.1) == pytest.approx(1.216 + (0.027 / 0.060) * (1.385 - 1.216))
+    assert costs.slower(2 * 1.764) == pytest.approx(2 * 2.462)
+    assert Costs.of_document(json.loads(json.dumps(costs.document))) == costs
+    assert "fewer_keys" not in plain.document
+    for wrong in ([[1000, 0]], [[1000, 1000], [1000, 1100]], [[900, 1000]], [[1000]]):
+        with pytest.raises(ValueError, match=r"fewer_keys: |do not grow"):
+            Costs.of_document({**costs.document, "fewer_keys": wrong})
+
+
 def test_stored_matrices_cost_what_was_measured() -> None:
     """Beyond a resident one, for each product with a diagonal; never less for fewer bytes."""
     params, count = small(), measured.DIAGONALS
@@ -333,7 +351,8 @@ def test_a_gpu_that_was_not_measured_has_the_costs_of_another(cache: Path) -> No
     two, three = ring(11), ring(16)
     assert (two.dnum, three.dnum, two.word, three.word) == (2, 3, "w32", "w32")
     table = measured.whole_tables("cuda")["w32", 16]
-    assert costs_of(three, "cuda") == of_table(three, table)
+    fewer_keys = measured.FEWER_KEYS_ON_GPU
+    assert costs_of(three, "cuda") == replace(of_table(three, table), fewer_keys=fewer_keys)
     growth = [
         costs(three, "cuda").real[-1] / costs(two, "cuda").real[-1]
         for costs in (lambda params, device: counted(params, (), device), costs_of)

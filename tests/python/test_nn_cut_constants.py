@@ -57,10 +57,60 @@ def test_a_model_is_cut_for_the_values_of_its_constants(rng: np.random.Generator
         assert np.allclose(got[0], want[0]) and np.array_equal(got[1], want[1])
 
 
+def test_branches_with_equal_names_are_not_mixed_up(rng: np.random.Generator) -> None:
+    """Two operations If, all of whose branches give their values the same names, and so do all
+    branches inside of these."""
+    from onnx import helper, numpy_helper
+
+    def graph_of(nodes: list[Any], end: str, name: str, factor: float) -> Any:
+        ends = [helper.make_tensor_value_info(end, 1, None)]
+        tensor = numpy_helper.from_array(np.array([factor]), name)
+        return helper.make_graph(nodes, "branch", [], ends, [tensor])
+
+    def inner(factor: float) -> Any:
+        """t + factor h"""
+        nodes = [
+            helper.make_node("Mul", ["h", "own"], ["scaled"]),
+            helper.make_node("Add", ["t", "scaled"], ["inner end"]),
+        ]
+        return graph_of(nodes, "inner end", "own", factor)
+
+    def branch(factor: float) -> Any:
+        """factor h, and what the inner branch makes of it."""
+        bodies = {"then_branch": inner(3.0), "else_branch": inner(7.0)}
+        nodes = [
+            helper.make_node("Mul", ["h", "factor"], ["t"]),
+            helper.make_node("If", ["b"], ["end"], **bodies),
+        ]
+        return graph_of(nodes, "end", "factor", factor)
+
+    nodes: list[tuple[Any, ...]] = [
+        ("Greater", ["scale", "one"], ["b"]),
+        ("Not", ["b"], ["c"]),
+        ("MatMul", ["x", "w"], ["h"]),
+    ]
+    for condition, result in (("b", "p"), ("c", "q")):
+        bodies = {"then_branch": branch(2.0), "else_branch": branch(5.0)}
+        nodes.append(("If", [condition], [result], bodies))
+    nodes.append(("Sub", ["p", "q"], ["d"]))
+    nodes.append(("Softmax", ["d"], ["y"]))
+    constants = {"w": rng.normal(size=(6, 4)), "one": np.array([1.0])}
+    model = model_of(nodes, constants, {"x": (np.float64, (6,)), "scale": (np.float64, ())})
+    x = rng.normal(size=(5, 6))
+    for scale in (2.0, 0.5):
+        found = cut_model(model, x[:1], {"scale": scale})
+        assert found is not None and found[1].after is not None
+        graph, parts, _ = found
+        (got,) = parts.results(execute(graph, x))
+        (want,) = expected_with(model, x, scale=np.array([scale]))
+        assert np.allclose(got, want)
+
+
 def expected_with(model: Any, given: np.ndarray, **constants: np.ndarray) -> list[np.ndarray]:
     from onnx.reference import ReferenceEvaluator
 
-    found = ReferenceEvaluator(model).run(None, {"words": given, **constants})
+    name = model.graph.input[0].name
+    found = ReferenceEvaluator(model).run(None, {name: given, **constants})
     return [np.asarray(x) for x in found]
 
 

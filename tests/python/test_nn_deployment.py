@@ -136,8 +136,10 @@ def test_a_run_ends_at_its_deadline_and_leaves_the_server_as_it_was(world: World
         server(request, deadline=time.monotonic())
     assert isinstance(told.value, TimeoutError)
     server(request, deadline=time.monotonic() + 1000)
-    with pytest.raises(jali.InvalidArgument, match=r"time\.monotonic"):
-        server(request, deadline="soon")  # type: ignore[arg-type]
+    wrong: Any
+    for wrong in ("soon", True, float("nan")):  # which no moment is behind
+        with pytest.raises(jali.InvalidArgument, match=r"time\.monotonic"):
+            server(request, deadline=wrong)
     with pytest.raises(jali.InvalidArgument, match="a function without arguments"):
         server(request, checkpoint=5)  # type: ignore[arg-type]
     assert world.deployment.engine.bytes_in_use == before

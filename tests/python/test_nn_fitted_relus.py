@@ -15,7 +15,7 @@ from jali import cli, nn
 from jali.compiler.driver import compiled
 from jali.compiler.passes.fitted_relus import Fitted, fitted_relus
 from jali.errors import CorruptData, InvalidArgument, Unsupported
-from jali.nn.execute import execute
+from jali.nn.execute import every_value, execute
 
 WEIGHTS = [np.random.default_rng(k).normal(size=shape) for k, shape in enumerate([(8, 6), (3, 8)])]
 EXAMPLES = np.random.default_rng(7).normal(size=(300, 6)) / 2
@@ -66,6 +66,15 @@ def test_later_polynomials_are_fitted_to_what_earlier_ones_give() -> None:
     alone = nn.trace(nn.scalar.relu, np.zeros(3))
     (expected,) = polynomials(fitted_relus(alone, [inner], 2)[0])
     np.testing.assert_allclose(second.coefficients, expected.coefficients, rtol=1e-9)
+
+
+def test_relus_of_numbers_of_one_sign_stay() -> None:
+    graph = nn.trace(lambda x: nn.scalar.relu(x) + nn.scalar.relu(x * x + 1), np.zeros(3))
+    x = np.random.default_rng(3).uniform(-2, 2, (100, 3))
+    made, told = fitted_relus(graph, [x], 2)
+    assert told.relus == len(polynomials(made)) - len(polynomials(graph)) == 1
+    (stays,) = (node for node in made if node.op == "function")
+    assert np.all(every_value(made, [x])[stays.inputs[0]] >= 1)
 
 
 def test_what_changes_is_counted(rng: np.random.Generator) -> None:
@@ -156,6 +165,18 @@ def test_refusals() -> None:
     for bad in (1, 9, 2.0, True, "2"):
         with pytest.raises(InvalidArgument, match="relu_degree is a whole number from 2 to 8"):
             jali.compile(network, EXAMPLES[0], calibration=EXAMPLES, relu_degree=bad)
+    logs, x = nn.trace(lambda x: np.log(nn.scalar.relu(x) + 0.05), 0.0), np.linspace(-2, 2, 99)
+    with (
+        np.errstate(invalid="ignore"),
+        pytest.raises(InvalidArgument, match=r"not defined there\. Take a larger relu_degree"),
+    ):
+        fitted_relus(logs, [x], 2)
+    fitted_relus(logs, [x], 8)
+    looped = nn.trace(
+        lambda x: nn.loop(lambda s, w: w * nn.scalar.relu(s), x, np.ones(3)), np.zeros(6)
+    )
+    with pytest.raises(Unsupported, match="unroll the loop, or leave out relu_degree="):
+        fitted_relus(looped, [EXAMPLES], 2)
     with pytest.raises(InvalidArgument, match="leave out upload= and relu_degree="):
         jali.compile(network, EXAMPLES[0], calibration=EXAMPLES, relu_degree=2, scheme="discrete")
 

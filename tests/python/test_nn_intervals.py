@@ -160,7 +160,7 @@ def test_clamps_that_may_act_stay(name: str, rng: np.random.Generator) -> None:
     f = ACTIVE[name]
     x, y = pair(rng)
     if name == "seen positive":  # by chance, as of most data: the range allows for others
-        y = np.abs(y)
+        y *= 0.5
     program = jali.compile(f, (x[0], y[0]), calibration=(x, y), precision_bits=5)
     assert any(n.attrs.get("function") in scalar.HOMOGENEOUS for n in program.stages["calibrate"])
     if name == "seen positive":  # both ends are beyond what the sum was seen to be
@@ -171,6 +171,60 @@ def test_clamps_that_may_act_stay(name: str, rng: np.random.Generator) -> None:
     want = np.stack([f(*v) for v in zip(*ends, strict=True)])
     seen = np.stack([f(*v) for v in zip(x, y, strict=True)])
     assert np.abs(got - want).max() <= 2.0**-4 * max(np.abs(want).max(), np.abs(seen).max())
+
+
+#: Clamps that act only where an input's margin crosses 0, although no number was seen there; and
+#: how many numbers of x and of y stay on their side then.
+ON_A_SIDE: dict[str, tuple[Function, Function, list[int]]] = {
+    "relu": (lambda x, y: np.maximum(x, 0) + y, lambda x, y: x + y, [4, 0]),
+    "modulus": (lambda x, y: abs(x) * y, lambda x, y: x * y, [4, 0]),
+    "of a part": (lambda x, y: np.maximum(x[:2], 0) + x[2:], lambda x, y: x[:2] + x[2:], [2, 0]),
+    "of a sum": (lambda x, y: np.maximum(x.sum() + 1, 0) + y, lambda x, y: x.sum() + 1 + y, [4, 0]),
+    "sum of moduli": (lambda x, y: y / abs(x).sum(), lambda x, y: y / x.sum(), [4, 0]),
+    "negative": (lambda x, y: np.maximum(-x, 0) + x + y, lambda x, y: x + y, [4, 0]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:decryption refuses", "ignore:no result depends")
+@pytest.mark.parametrize("low", [0.0, 0.1])
+@pytest.mark.parametrize("name", ON_A_SIDE)
+def test_a_margin_alone_keeps_no_clamp(name: str, low: float, rng: np.random.Generator) -> None:
+    """Clients refuse the numbers for which it would have acted, and no others."""
+    f, plain, counts = ON_A_SIDE[name]
+    x, y = rng.uniform(low, 1, (64, 4)), rng.uniform(-0.4, 0.4, (64, 4))
+    x[0] = low
+    if name == "sum of moduli":
+        x += 0.05
+    program = jali.compile(f, (x[0], y[0]), calibration=(x, y), precision_bits=6)
+    assert not any(
+        n.attrs.get("function") in scalar.HOMOGENEOUS for n in program.stages["calibrate"]
+    )
+    ports = program.manifest.inputs
+    assert [int(np.sum(port.low > -1e-9)) for port in ports] == counts
+    ends = [np.stack([port.low, port.high]) for port in ports]
+    if name != "sum of moduli":  # whose inverse has an interval of its own
+        got = np.asarray(program.simulate(*ends, rng=1))
+        want = np.stack([f(*v) for v in zip(*ends, strict=True)])
+        assert np.abs(got - want).max() <= 2.0**-5 * np.abs(want).max()
+    assert np.allclose(program.clear(x, y), [plain(*v) for v in zip(x, y, strict=True)])
+    client = program.client(threads=1)
+    client.encrypt(x, y)
+    if name != "sum of moduli":
+        client.encrypt(0 * x, y)
+    with pytest.raises(jali.InvalidArgument, match="not among the numbers"):
+        client.encrypt(x[0] - 0.2, y[0])
+
+
+def test_a_clamp_stays_for_few_examples_and_for_declared_ranges(rng: np.random.Generator) -> None:
+    """A few numbers may be on one side by chance, and who declares others will encrypt them."""
+    x = rng.uniform(0.1, 1, (64, 4))
+
+    def clamps(**how: Any) -> bool:
+        made = jali.compile(lambda v: np.maximum(v, 0) + v, x[0], precision_bits=6, **how)
+        return any(n.attrs.get("function") == "relu" for n in made.stages["calibrate"])
+
+    assert clamps(calibration=x[:10]) and clamps(calibration=x, input_range=(-1, 2))
+    assert not clamps(calibration=x) and not clamps(calibration=x, input_range=(0, 2))
 
 
 def test_a_clamp_on_which_another_relies_stays(rng: np.random.Generator) -> None:

@@ -238,3 +238,20 @@ def test_a_reply_holds_nothing_but_results(rng: np.random.Generator) -> None:
     want = packed(layout, (program.clear(x[:2]) - port.centre) / port.radius)[:, 0]
     assert (want == 0).any() and np.abs(want).max() > 0.05
     assert np.abs(slots - want).max() < 2.0**-8
+
+
+def test_numbers_of_no_weight_are_sent_in_their_order(rng: np.random.Generator) -> None:
+    """Columns that no score takes, as pixels that are always 0, have a place in the input all the
+    same: the program's bytes were refused."""
+    weight = rng.normal(size=(64, 10))
+    weight[rng.choice(64, 7, replace=False)] = 0
+    examples = rng.uniform(-1, 1, (60, 64))
+    made = jali.compile(lambda x: x @ weight, examples[0], calibration=examples, precision_bits=10)
+    program = jali.nn.Program.from_bytes(made.to_bytes())
+    layout = program.stages["layout"].inputs[0].layout
+    assert isinstance(layout, Gathered)
+    assert sorted({*layout.table.ravel()} - {-1}) == list(range(64))
+    client = program.client()
+    reply = program.server(client.evaluation_keys(), threads=1)(client.encrypt(examples[3]))
+    wanted = examples[3] @ weight
+    np.testing.assert_allclose(client.decrypt(reply), wanted, atol=2**-9 * np.abs(wanted).max())

@@ -1,6 +1,10 @@
-"""Calibration that keeps what is to be known of arrays, against calibration with all values."""
+"""Calibration that keeps summaries of arrays, against calibration with all values."""
 
 from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -9,8 +13,9 @@ import jali
 from jali import nn
 from jali.compiler.ir import execute
 from jali.compiler.ir.execute import each_value, every_value, seen_values
-from jali.compiler.ir.graph import Graph
+from jali.compiler.ir.graph import Graph, Node
 from jali.compiler.ir.seen import Seen
+from jali.compiler.ir.traced_ops import Function, function_of
 from jali.compiler.pipeline import Calibrated
 from jali.compiler.progress import Progress
 
@@ -69,6 +74,41 @@ def test_what_is_seen_is_seen_of_all_examples(rng: np.random.Generator) -> None:
             assert np.allclose(one, values[name])
     each = {node.name: found for node, found in each_value(graph, [x])}
     assert all(np.array_equal(each[name], found) for name, found in values.items())
+
+
+def test_values_that_no_node_takes_any_more_are_not_kept(rng: np.random.Generator) -> None:
+    def deep(x):
+        for _ in range(6):
+            x = np.tanh(x @ np.ones((3, 3)))
+        return x
+
+    x = rng.normal(size=(4, 3))
+    alive: list[int] = []
+    seen: list[weakref.ref[np.ndarray]] = []
+    for _, values in each_value(nn.trace(deep, x[0]), [x]):
+        seen.append(weakref.ref(values))
+        del values
+        alive.append(sum(one() is not None for one in seen))
+    assert len(alive) > 12 and max(alive) <= 3  # the input, which the test keeps, and two others
+
+
+def test_a_node_stands_in_the_place_of_another(rng: np.random.Generator) -> None:
+    """It is told of the values that the node takes, and later nodes take what it gives."""
+    x = rng.normal(size=(4, 3))
+    graph = nn.trace(lambda v: np.tanh(np.exp(v)) + 1, x[0])
+    told = []
+
+    def replaced(node: Node, sources: Sequence[np.ndarray]) -> Node:
+        if function_of(node) != "exp":
+            return node
+        told.extend(sources)
+        return replace(node, operation=Function(function="sigmoid"))
+
+    found = {node.name: values for node, values in each_value(graph, [x], replaced)}
+    assert len(told) == 1 and np.array_equal(told[0], x)
+    assert np.allclose(found[graph.outputs[0]], np.tanh(1 / (1 + np.exp(-x))) + 1)
+    changed = every_value(graph, [x], {"exp": lambda values: 0 * values})
+    assert np.array_equal(changed["exp"], 0 * x) and np.all(changed[graph.outputs[0]] == 1)
 
 
 @pytest.mark.usefixtures("few")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
+from map_lists import check_against_list, listed
 from slot_interpreter import WEIGHTS, check
 
 from jali.compiler.ir import compositions, linear_ops, windows
@@ -80,37 +81,12 @@ def shared_and_matrix(name: str, rng: np.random.Generator) -> tuple[SharedMap, n
     return found, operation.compute([units]).reshape(len(units), -1).T
 
 
-def listed(matrix: np.ndarray) -> SparseMap:
-    rows, cols = np.nonzero(matrix)
-    return SparseMap(rows, cols, matrix[rows, cols], matrix.shape)
-
-
 def are_alike(found: SparseMap, matrix: np.ndarray, rng: np.random.Generator) -> None:
     """A map is that of a matrix, in all that is asked of it."""
     want, (m, n) = listed(matrix), matrix.shape
-    assert found.shape == (m, n)
-    for name in (
-        "count",
-        "used_rows",
-        "used_cols",
-        "is_uniform",
-        "is_even",
-        "is_identity",
-        "is_diagonal",
-    ):
-        assert getattr(found, name) == getattr(want, name), name
-    for name in ("rows", "cols", "row_counts"):
-        assert np.array_equal(getattr(found, name), getattr(want, name)), name
-    assert np.allclose(found.values, want.values, rtol=1e-12)
-    assert np.isclose(found.largest, want.largest)
-    assert np.allclose(found.row_squares, want.row_squares)
+    check_against_list(found, want, rng)
     assert np.allclose(found.matrix(), matrix)
-    x, low = rng.normal(size=(4, n)), rng.normal(size=n)
-    assert np.allclose(found(x), want(x))
-    assert np.allclose(found.squared(low**2), want.squared(low**2))
-    assert np.allclose(found.bounds(low, low + 1), want.bounds(low, low + 1))
     assert np.allclose(found.bounds(-0.3, 0.7), want.bounds(-0.3, 0.7))
-    assert found.has_places_of(want) and want.has_places_of(found)
     for most in (7, 60, 10**6):
         few, those = found.sample(most), want.sample(most)
         assert np.array_equal(few.rows, those.rows) and np.array_equal(few.cols, those.cols)

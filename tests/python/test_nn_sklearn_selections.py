@@ -233,6 +233,17 @@ def test_an_inverse_that_is_not_affine_is_left_to_the_client() -> None:
     )
 
 
+def test_a_transformed_target_of_trees_is_left_to_the_client() -> None:
+    """The advice was that of a pipeline, which there is none of."""
+    x, y = load_diabetes(return_X_y=True)
+    tree = DecisionTreeRegressor(max_depth=3)
+    model = TransformedTargetRegressor(tree, transformer=StandardScaler()).fit(x, y)
+    with pytest.raises(jali.Unsupported, match="compile its regressor_, and let the client apply"):
+        jali.compile(model, x[:1], calibration=x)
+    found = jali.compile(model.regressor_).clear(x)
+    assert np.allclose(model.transformer_.inverse_transform(found[:, None])[:, 0], model.predict(x))
+
+
 def test_tables_have_the_columns_of_the_model_in_its_order() -> None:
     """Columns in another order gave wrong results without a word."""
     pandas = pytest.importorskip("pandas")
@@ -247,6 +258,23 @@ def test_tables_have_the_columns_of_the_model_in_its_order() -> None:
         table = moved[list(model.feature_names_in_)]
         assert isinstance(table, pandas.DataFrame)
         assert jali.compile(model, table[:1], calibration=table).params is not None
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [["c", "a"], "b", slice("a", "c"), lambda table: ["d"], [True, False, True, False], [-1]],
+    ids=["names", "a name", "a range", "a function", "flags", "a number"],
+)
+def test_columns_are_picked_by_name(columns: Any) -> None:
+    """Every name of a column was an IndexError."""
+    pandas = pytest.importorskip("pandas")
+    x, y = load_iris(return_X_y=True)
+    table = pandas.DataFrame(x, columns=[*"abcd"])
+    first = StandardScaler() if columns != "b" else "drop"
+    picked = ColumnTransformer([("first", first, columns)], remainder=MinMaxScaler())
+    model = make_pipeline(picked, LogisticRegression()).fit(table, y)
+    program = jali.compile(model, table[:1], calibration=table)
+    assert np.allclose(program.clear(table), model.decision_function(table))
 
 
 def test_missing_numbers_stay_with_the_client() -> None:

@@ -6,6 +6,7 @@ import tracemalloc
 
 import numpy as np
 import pytest
+from map_lists import check_against_list, listed
 from slot_interpreter import WEIGHTS, check
 
 import jali
@@ -28,11 +29,6 @@ def drawn(
     return rng.normal(size=shape) * (rng.random(shape) >= zeros)
 
 
-def listed(matrix: np.ndarray) -> SparseMap:
-    rows, cols = np.nonzero(matrix)
-    return SparseMap(rows, cols, matrix[rows, cols], matrix.shape)
-
-
 def test_only_large_and_full_matrices_are_not_listed(rng: np.random.Generator) -> None:
     full = drawn(rng)
     assert isinstance(SparseMap.dense(full), DenseMap)
@@ -47,25 +43,7 @@ def test_a_matrix_is_the_map_that_lists_it(zeros: float, rng: np.random.Generato
     dense = SparseMap.dense(matrix).scaled(left).scaled(2.0, right)
     want = listed(2 * left[:, None] * matrix * right)
     assert isinstance(dense, DenseMap)
-    for name in (
-        "count",
-        "used_rows",
-        "used_cols",
-        "is_uniform",
-        "is_even",
-        "is_identity",
-        "is_diagonal",
-    ):
-        assert getattr(dense, name) == getattr(want, name), name
-    for name in ("rows", "cols", "row_counts"):
-        assert np.array_equal(getattr(dense, name), getattr(want, name)), name
-    assert np.allclose(dense.values, want.values, rtol=1e-14)
-    assert np.allclose(dense.row_squares, want.row_squares)
-    x, low = rng.normal(size=(4, 250)), rng.normal(size=250)
-    assert np.allclose(dense(x), want(x))
-    assert np.allclose(dense.squared(low**2), want.squared(low**2))
-    assert np.allclose(dense.bounds(low, low + 1), want.bounds(low, low + 1))
-    assert dense.has_places_of(want) and want.has_places_of(dense)
+    check_against_list(dense, want, rng, rtol=1e-14)
     assert dense.has_places_of(SparseMap.dense(matrix))
     assert np.allclose((dense + want).matrix(), 2 * want.matrix())
 

@@ -63,10 +63,15 @@ class Plain(nn.Module):  # type: ignore[misc, name-defined]
 
 
 def batch(draw: Any, *shape: int, positive: bool = False) -> Any:
-    """Random examples, of a seed that a failure shows."""
+    """Random examples, of a seed that a failure shows. What PyTorch draws afterwards, such as the
+    weights of a layer, follows from this seed, too."""
     torch.manual_seed(draw(st.integers(0, 2**32)))
     x = torch.randn(draw(st.integers(1, 3)), *shape, dtype=torch.float64)
     return x.abs() + 0.1 if positive else x
+
+
+def test_what_pytorch_draws_follows_from_the_seed_of_the_test(seed: int) -> None:
+    assert torch.initial_seed() % 2**64 == seed % 2**64
 
 
 # --- layers --------------------------------------------------------------------------------------
@@ -99,8 +104,8 @@ def test_convolutions(data: st.DataObject) -> None:
         "padding_mode": mode,
     }
     kinds = {1: nn.Conv1d, 2: nn.Conv2d, 3: nn.Conv3d}
-    layer = kinds[axes](2 * groups, 3 * groups, each(1, 3), **options)
-    agrees(layer, batch(draw, 2 * groups, *each(5, 7)))
+    x = batch(draw, 2 * groups, *each(5, 7))
+    agrees(kinds[axes](2 * groups, 3 * groups, each(1, 3), **options), x)
 
 
 @MANY
@@ -108,6 +113,7 @@ def test_convolutions(data: st.DataObject) -> None:
 def test_transposed_convolutions(data: st.DataObject) -> None:
     draw = data.draw
     groups, stride = draw(st.sampled_from([1, 2])), draw(st.integers(1, 3))
+    x = batch(draw, 2 * groups, 4, 5)
     layer = nn.ConvTranspose2d(
         2 * groups,
         3 * groups,
@@ -118,7 +124,7 @@ def test_transposed_convolutions(data: st.DataObject) -> None:
         dilation=draw(st.integers(1, 2)) if stride == 1 else 1,
         groups=groups,
     )
-    agrees(layer, batch(draw, 2 * groups, 4, 5))
+    agrees(layer, x)
 
 
 @settings(max_examples=15, deadline=None)
@@ -292,7 +298,6 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_functions(name: str) -> None:
-    torch.manual_seed(np.random.default_rng().integers(2**32))
     x = torch.rand(3, 4, 6, dtype=torch.float64) + 0.1
     agrees(Plain(lambda _, v: FUNCTIONS[name](v)), x)
 
@@ -339,11 +344,9 @@ def test_shapes_and_products(data: st.DataObject) -> None:
 def test_attention(data: st.DataObject) -> None:
     draw = data.draw
     heads, wide, tokens = draw(st.sampled_from([1, 2, 4])), 8, draw(st.integers(1, 5))
-    x, y = batch(draw, tokens, wide), None
+    x, weighted = batch(draw, tokens, wide), draw(st.booleans())
     layer = nn.MultiheadAttention(wide, heads, batch_first=True)
-    agrees(
-        Plain(lambda m, v: m.attend(v, v, v, need_weights=draw_weights)[0], attend=layer), x
-    ) if (draw_weights := draw(st.booleans())) is not None else y
+    agrees(Plain(lambda m, v: m.attend(v, v, v, need_weights=weighted)[0], attend=layer), x)
     causal, scale = draw(st.booleans()), draw(st.sampled_from([None, 0.3]))
     q = torch.randn(len(x), heads, tokens, 3, dtype=torch.float64)
     k, v = torch.randn(2, len(x), heads, tokens, 3, dtype=torch.float64)
@@ -379,6 +382,7 @@ def test_recurrent_layers(data: st.DataObject) -> None:
     }
     if kind is nn.RNN:
         options["nonlinearity"] = draw(st.sampled_from(["tanh", "relu"]))
+    x = batch(draw, steps, features)
     layer, turned = kind(features, units, **options), not options["batch_first"]
 
     def shown(m: Any, x: Any) -> Any:
@@ -386,7 +390,7 @@ def test_recurrent_layers(data: st.DataObject) -> None:
         last = last[0] + 2 * last[1] if isinstance(last, tuple) else last
         return (y.transpose(0, 1) if turned else y), last.transpose(0, 1)
 
-    graph = agrees(Plain(shown, rnn=layer), batch(draw, steps, features))
+    graph = agrees(Plain(shown, rnn=layer), x)
     assert any(node.op == "loop" for node in graph) == (steps > 2)
 
 

@@ -19,13 +19,16 @@ import pytest
 from conftest import World
 
 import jali
-from jali import authenticated, ckks, device, nn, tfhe
+from jali import authenticated, ckks, device, discrete, nn, tfhe
 from jali._core import refusals
 from jali.ckks import explicit, functions
 from jali.errors import NotOffered
 
-PACKAGES = ("jali._core", "jali.ckks", "jali.tfhe", "jali.nn")
-MODULES = (jali, ckks, explicit, functions, tfhe, nn, nn.scalar, device, authenticated)
+PACKAGES = ("jali._core", "jali.ckks", "jali.tfhe", "jali.discrete", "jali.nn")
+MODULES = (
+    *(jali, ckks, explicit, functions, tfhe, discrete),
+    *(nn, nn.scalar, nn.integers, device, authenticated),
+)
 
 
 def public_classes() -> list[type]:

@@ -96,8 +96,7 @@ def test_threads_that_save_to_one_path_leave_it_whole(
 def test_names_that_others_planted_are_neither_followed_nor_changed(
     name: str, savers: Any, tmp_path: Path
 ) -> None:
-    """Whoever can write to the folder knows the process's number, and so the names that it may
-    take."""
+    """Whoever can write to the folder knows the process's number, but not the name that it takes."""
     save, load = savers[name]
     victim = tmp_path / "victim"
     victim.write_bytes(b"precious")
@@ -105,7 +104,7 @@ def test_names_that_others_planted_are_neither_followed_nor_changed(
     folder.mkdir()
     pid = os.getpid()
     planted = [f"file.{pid}.part", "file.part", "file.tmp", "file.new", f"file.{pid}", f"file.{pid}.new"]  # fmt: skip
-    planted += [f"file.{pid}-{k}.new" for k in range(20)]
+    planted += [f"file.{pid}-{k}.new" for k in range(1100)]
     for leaf in planted:
         (folder / leaf).symlink_to(victim)
     save(folder / "file")

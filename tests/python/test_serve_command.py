@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 import seeds
 from gateway_world import httpx, refused, until
+from postgres_world import Server
 
 import jali
 from jali._core import packages
@@ -161,6 +162,26 @@ def right(sold: Sold, name: str, k: int, reply: bytes) -> bool:
     return bool(np.abs(found - want).max() < 2**-7 * max(1.0, np.abs(want).max()) * 8)
 
 
+def test_services_that_share_a_store_know_the_same_keys(
+    sold: Sold, postgres: Server, tmp_path: Path
+) -> None:
+    """Keys that one of them took serve requests at the other, and are gone there when they are
+    deleted."""
+    options = ("--store", str(tmp_path / "shared"), "--index", postgres.url_of(tmp_path))
+    with (
+        serving(sold, tmp_path / "a", *options) as one,
+        serving(sold, tmp_path / "b", *options) as two,
+        one.client() as at_one,
+        two.client() as at_two,
+    ):
+        headers = {"Jali-Key": send_keys(sold, at_one, "alice")}
+        request = sold.clients["alice"].encrypt(sold.inputs[0]).to_bytes()
+        answer = at_two.post(sold.run, content=request, headers=headers)
+        assert right(sold, "alice", 0, answer.content), answer.text
+        assert at_one.delete(f"/v1/keys/{headers['Jali-Key']}").status_code == 204
+        refused(at_two.post(sold.run, content=request, headers=headers), 428, "keys")
+
+
 def test_a_client_gets_right_answers(sold: Sold, tmp_path: Path) -> None:
     with serving(sold, tmp_path) as service, service.client() as client:
         (one,) = client.get("/v1/programs").json()["programs"]
@@ -240,6 +261,64 @@ def test_a_worker_that_is_killed_is_not_noticed(sold: Sold, tmp_path: Path) -> N
             )
 
 
+@pytest.mark.long
+def test_two_hundred_requests_while_everything_is_killed(sold: Sold, tmp_path: Path) -> None:
+    """Four clients repeat what got no answer, while a worker is killed every 2 s, and the gateway
+    once."""
+    at: list[Service] = []
+    wrong: list[str] = []
+    right_ones = [0] * 4
+
+    def send(number: int) -> None:
+        name = ("alice", "bob")[number % 2]
+        bodies = [sold.clients[name].encrypt(x).to_bytes() for x in sold.inputs[:5]]
+        for k in range(50):
+            time.sleep(0.15)
+            fields = {"Jali-Key": keys[name], "Idempotency-Key": f"{number} {k}"}
+            while True:
+                try:
+                    with at[-1].client(name) as client:
+                        answer = client.post(sold.run, content=bodies[k % 5], headers=fields)
+                    if answer.status_code not in (429, 503):
+                        break
+                except httpx.TransportError:
+                    pass
+                time.sleep(0.3)
+            if answer.status_code == 200 and right(sold, name, k % 5, answer.content):
+                right_ones[number] += 1
+            else:
+                wrong.append(f"{number} {k}: {answer.status_code}")
+
+    threads = [threading.Thread(target=send, args=(number,)) for number in range(4)]
+    with serving(sold, tmp_path) as first:
+        at.append(first)
+        keys = {}
+        for name in ("alice", "bob"):
+            with first.client(name) as client:
+                keys[name] = send_keys(sold, client, name)
+        for thread in threads:
+            thread.start()
+        kill_workers(first, lambda: sum(right_ones) >= 100)
+        first.process.kill()
+    with serving(sold, tmp_path) as second:
+        at.append(second)
+        kill_workers(second, lambda: not any(thread.is_alive() for thread in threads))
+        for thread in threads:
+            thread.join()
+    assert wrong == [] and right_ones == [50] * 4
+
+
+def kill_workers(service: Service, done: Callable[[], bool]) -> None:
+    """Kills one every 2 s until something is so."""
+    end = time.monotonic() + 600
+    while not done():
+        assert time.monotonic() < end
+        time.sleep(2)
+        for worker in service.workers()[:1]:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(worker, signal.SIGKILL)
+
+
 def test_the_end_leaves_no_request_without_an_answer(sold: Sold, tmp_path: Path) -> None:
     with serving(sold, tmp_path) as service, service.client() as client:
         headers = {"Jali-Key": send_keys(sold, client, "alice")}
@@ -277,7 +356,7 @@ def test_the_end_leaves_no_request_without_an_answer(sold: Sold, tmp_path: Path)
 
 
 def test_long_bodies_take_no_memory(sold: Sold, tmp_path: Path) -> None:
-    """Four requests of 60 MB at once, and four uploads."""
+    """Four requests of 30 MB at once."""
     with serving(sold, tmp_path) as service, service.client() as client:
         headers = {"Jali-Key": send_keys(sold, client, "alice")}
         before = service.peak()
@@ -286,7 +365,7 @@ def test_long_bodies_take_no_memory(sold: Sold, tmp_path: Path) -> None:
 
         def send() -> None:
             with service.client() as one:
-                answer = one.post(sold.run, content=bytes(60 << 20), headers=headers)
+                answer = one.post(sold.run, content=bytes(30 << 20), headers=headers)
                 statuses.append(answer.status_code)
 
         threads = [threading.Thread(target=send) for _ in range(4)]

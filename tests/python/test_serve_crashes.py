@@ -16,10 +16,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serve_world import content, files, in_child, served, uploads_of
+from serve_world import Opened, content, files, in_child, served, uploads_of
 
+from jali.errors import FileError
 from jali.serve.index import OPEN
 from jali.serve.keys import KeyStore
+from jali.serve.postgres_index import PostgresIndex
 from jali.serve.refusal import Refusal
 from jali.serve.sql_index import SqliteIndex
 
@@ -35,9 +37,10 @@ class Killer:
 
     def __init__(self, at: int) -> None:
         self.at, self.count = at, 0
-        for name in ("pwrite", "fsync", "link", "unlink", "ftruncate", "mkdir"):
+        for name in ("pwrite", "fsync", "link", "unlink", "ftruncate", "mkdir", "rename"):
             setattr(os, name, self.around(getattr(os, name)))
         SqliteIndex._run = self.around(SqliteIndex._run)  # type: ignore[method-assign]
+        PostgresIndex._execute = self.around(PostgresIndex._execute)  # type: ignore[method-assign]
 
     def around(self, call: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*given: Any, **options: Any) -> Any:
@@ -59,7 +62,7 @@ class Killer:
         self.count += 1
 
 
-def work(folder: Path, told: int, ledger: dict[str, Any], seed: int) -> None:
+def work(folder: Path, told: int, ledger: dict[str, Any], seed: int, opened: Opened) -> None:
     """A few uploads, which go on where earlier ones ended, and deletions. What a client would learn is
     told to the parent."""
     rng = np.random.default_rng(seed)
@@ -67,7 +70,7 @@ def work(folder: Path, told: int, ledger: dict[str, Any], seed: int) -> None:
     def tell(*words: Any) -> None:
         os.write(told, (json.dumps(words) + "\n").encode())
 
-    with KeyStore(folder) as store:
+    with opened(folder) as store:
         uploads = uploads_of(store, *KINDS, sync_bytes=3 * PIECE)
         for k in rng.permutation(len(SETS))[:3].tolist():
             client, kind, which = SETS[k]
@@ -112,9 +115,9 @@ def learn(ledger: dict[str, Any], lines: list[list[Any]]) -> None:
             ledger["state"][k] = "either"
 
 
-def check(folder: Path, ledger: dict[str, Any]) -> None:
+def check(folder: Path, ledger: dict[str, Any], opened: Opened) -> None:
     """Opens the store, and looks at everything in it."""
-    with KeyStore(folder) as store:
+    with opened(folder) as store:
         known = {}
         for k, (client, kind, which) in enumerate(SETS):
             program, key_id = served(kind).program, served(kind).key_ids[which]
@@ -136,7 +139,7 @@ def check(folder: Path, ledger: dict[str, Any]) -> None:
             assert (usage.sets, usage.nbytes) == (len(mine), sum(mine.values()))
 
 
-def killed_at(folder: Path, ledger: dict[str, Any], at: int, seed: int) -> int:
+def killed_at(folder: Path, ledger: dict[str, Any], at: int, seed: int, opened: Opened) -> int:
     """Runs work in a process that is killed at a place; returns how many places it came to, or -1 if
     it was killed."""
     reads, writes = os.pipe()
@@ -144,7 +147,7 @@ def killed_at(folder: Path, ledger: dict[str, Any], at: int, seed: int) -> int:
     def child() -> None:
         os.close(reads)
         killer = Killer(at)
-        work(folder, writes, ledger, seed)
+        work(folder, writes, ledger, seed, opened)
         os.write(writes, (json.dumps(["places", killer.count]) + "\n").encode())
 
     in_child(child, killed=True)
@@ -164,23 +167,47 @@ def new_ledger() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("run", range(3))
-def test_a_store_survives_kills(run: int, tmp_path: Path, rng: np.random.Generator) -> None:
+def test_a_store_survives_kills(
+    run: int, tmp_path: Path, rng: np.random.Generator, opened: Opened
+) -> None:
     """One store, and one process after the other, each killed at a place that the seed of the test
     chooses."""
     ledger, killed, ends = new_ledger(), 0, 0
-    check(tmp_path, ledger)
+    check(tmp_path, ledger, opened)
     for _ in range(30):
         at = int(rng.integers(0, 260))
-        places = killed_at(tmp_path, ledger, at, int(rng.integers(1 << 30)))
+        places = killed_at(tmp_path, ledger, at, int(rng.integers(1 << 30)), opened)
         killed += places < 0
         ends += places >= 0
-        check(tmp_path, ledger)
+        check(tmp_path, ledger, opened)
     assert killed >= 15
-    assert killed_at(tmp_path, ledger, -1, 0) > 0
-    check(tmp_path, ledger)
+    assert killed_at(tmp_path, ledger, -1, 0, opened) > 0
+    check(tmp_path, ledger, opened)
 
 
-def test_the_end_of_an_upload_is_killed_at_every_place(tmp_path: Path) -> None:
+def test_the_first_opening_is_killed_at_every_place(tmp_path: Path, opened: Opened) -> None:
+    """The next one goes on, and the store is as any other."""
+
+    def first(folder: Path, at: int, told: int = -1) -> None:
+        killer = Killer(at)
+        opened(folder).close()
+        if told >= 0:
+            os.write(told, str(killer.count).encode())
+
+    reads, writes = os.pipe()
+    in_child(lambda: first(tmp_path / "counted", -1, writes))
+    places = int(os.read(reads, 10))
+    assert places > 20
+    for at in range(places):
+        folder = tmp_path / str(at)
+        in_child(partial(first, folder, at), killed=True)
+        with opened(folder) as store:
+            assert store.index.name() == (folder / "store").read_text() != ""
+    with pytest.raises(FileError, match="another index"), opened(tmp_path / "counted") as other:
+        KeyStore(folder, index=other.index)
+
+
+def test_the_end_of_an_upload_is_killed_at_every_place(tmp_path: Path, opened: Opened) -> None:
     """From the last bytes to the answer: then the keys are there, or the client asks for the offset
     and sends what is left."""
     data, key_id, program = (
@@ -190,7 +217,7 @@ def test_the_end_of_an_upload_is_killed_at_every_place(tmp_path: Path) -> None:
     )
 
     def end(folder: Path, name: str, at: int, told: int = -1) -> None:
-        with KeyStore(folder) as store:
+        with opened(folder) as store:
             uploads = uploads_of(store, "integers")
             with uploads.append("alice", name, len(data) - 10, complete=True) as append:
                 killer = Killer(at)
@@ -200,7 +227,7 @@ def test_the_end_of_an_upload_is_killed_at_every_place(tmp_path: Path) -> None:
                     os.write(told, str(killer.count).encode())
 
     def begun(folder: Path) -> str:
-        with KeyStore(folder) as store:
+        with opened(folder) as store:
             uploads = uploads_of(store, "integers")
             name = uploads.create("alice", program, len(data)).upload
             with uploads.append("alice", name, 0, complete=False) as append:
@@ -217,7 +244,7 @@ def test_the_end_of_an_upload_is_killed_at_every_place(tmp_path: Path) -> None:
         folder = tmp_path / str(at)
         name = begun(folder)
         in_child(partial(end, folder, name, at), killed=True)
-        with KeyStore(folder) as store:
+        with opened(folder) as store:
             uploads = uploads_of(store, "integers")
             found = uploads.state("alice", name)
             seen.add((found.state, found.received - len(data)))

@@ -134,8 +134,7 @@ def test_a_run_that_takes_too_long(tmp_path: Path) -> None:
     """It is stopped if nobody wants it, and else its worker is ended, and is to blame."""
 
     async def work() -> None:
-        watch = Watch(least=12.0, times=1.0)
-        async with World(tmp_path, "deep", watch) as made:
+        async with World(tmp_path, "deep") as made:
             await made.next(pool.Started)
             await made.load()
             made.send(long_request())
@@ -144,6 +143,10 @@ def test_a_run_that_takes_too_long(tmp_path: Path) -> None:
             assert (await made.next(pool.Ran)).answers[0].code == "stopped"
             made.send(long_request(), left=0.5)
             assert (await made.next(pool.Ran)).answers[0].code == "deadline"
+        async with World(tmp_path, "deep", Watch(least=1.0, times=1.0)) as made:
+            await made.next(pool.Started)
+            made.pool.load("cpu/0", "k", fingerprint("deep"), made.keys, keep=True, seconds=1000)
+            await made.next(pool.KeysLoaded)
             made.send(long_request())
             died = await made.next(pool.Died)
             assert died.blame and died.reason == "its run took far longer than predicted"

@@ -11,10 +11,28 @@ from types import ModuleType
 
 import numpy as np
 import pytest
-from serve_world import content, files, in_child, send, served, started, uploads_of
+from serve_world import Opened, content, files, in_child, send, served, started, uploads_of
 
 import jali
-from jali.serve import blobs, check, keys, refusal, routes, sql_index, uploads, wanted
+from jali.serve import (
+    answers,
+    blobs,
+    check,
+    frames,
+    index,
+    keys,
+    local_pool,
+    marginal,
+    memory,
+    postgres_index,
+    process,
+    refusal,
+    routes,
+    service,
+    sql_index,
+    uploads,
+    wanted,
+)
 from jali.serve.index import Usage
 from jali.serve.keys import KeyStore, Quota
 from jali.serve.refusal import Refusal
@@ -23,12 +41,12 @@ NETWORK = served("network")
 SIZE = len(NETWORK.keys[0])
 
 
-def test_keys_come_back_after_the_store_was_opened_again(tmp_path: Path) -> None:
-    with KeyStore(tmp_path / "store") as store:
+def test_keys_come_back_after_the_store_was_opened_again(tmp_path: Path, opened: Opened) -> None:
+    with opened(tmp_path / "store") as store:
         uploads = uploads_of(store, "network", "trees")
         assert send(uploads, "alice", "network") == NETWORK.key_ids[0]
         assert send(uploads, "alice", "trees", 1) == served("trees").key_ids[1]
-    with KeyStore(tmp_path / "store") as store:
+    with opened(tmp_path / "store") as store:
         assert content(store, "alice", "network", NETWORK.key_ids[0]) == NETWORK.keys[0]
         assert (
             content(store, "alice", "trees", served("trees").key_ids[1]) == served("trees").keys[1]
@@ -43,8 +61,8 @@ def test_keys_come_back_after_the_store_was_opened_again(tmp_path: Path) -> None
             assert not stat.S_IMODE(path.stat().st_mode) & 0o077, path
 
 
-def test_a_client_sees_its_own_keys_alone(tmp_path: Path) -> None:
-    with KeyStore(tmp_path) as store:
+def test_a_client_sees_its_own_keys_alone(tmp_path: Path, opened: Opened) -> None:
+    with opened(tmp_path) as store:
         uploads = uploads_of(store, "network")
         key_id = send(uploads, "alice", "network")
         assert store.find("bob", NETWORK.program, key_id) is None
@@ -55,8 +73,8 @@ def test_a_client_sees_its_own_keys_alone(tmp_path: Path) -> None:
         assert content(store, "alice", "network", key_id) == NETWORK.keys[0]
 
 
-def test_the_same_bytes_lie_on_the_disk_once(tmp_path: Path) -> None:
-    with KeyStore(tmp_path) as store:
+def test_the_same_bytes_lie_on_the_disk_once(tmp_path: Path, opened: Opened) -> None:
+    with opened(tmp_path) as store:
         uploads = uploads_of(store, "network")
         key_id = send(uploads, "alice", "network")
         before = files(tmp_path)
@@ -72,9 +90,9 @@ def test_the_same_bytes_lie_on_the_disk_once(tmp_path: Path) -> None:
         assert files(tmp_path) == {}
 
 
-def test_what_a_client_sent_before_is_not_sent_again(tmp_path: Path) -> None:
+def test_what_a_client_sent_before_is_not_sent_again(tmp_path: Path, opened: Opened) -> None:
     """If it says the hash of its bytes. Of another client's bytes it learns nothing."""
-    with KeyStore(tmp_path) as store:
+    with opened(tmp_path) as store:
         uploads = uploads_of(store, "network")
         key_id = send(uploads, "alice", "network")
         sha256 = store.sets("alice")[0].sha256
@@ -86,25 +104,25 @@ def test_what_a_client_sent_before_is_not_sent_again(tmp_path: Path) -> None:
         assert store.index.usage("bob").uploads == 0
 
 
-def test_deletion_is_immediate_and_readers_read_on(tmp_path: Path) -> None:
+def test_deletion_is_immediate_and_readers_read_on(tmp_path: Path, opened: Opened) -> None:
     """Another process has the keys open. What it read is whole; nobody opens them again."""
-    with KeyStore(tmp_path) as store:
+    with opened(tmp_path) as store:
         key_id = send(uploads_of(store, "network"), "alice", "network")
-    (opened, opening), (deleted, deleting) = os.pipe(), os.pipe()
+    (have, having), (deleted, deleting) = os.pipe(), os.pipe()
 
     def read() -> None:
-        with KeyStore(tmp_path) as mine:
+        with opened(tmp_path) as mine:
             with mine.open("alice", NETWORK.program, key_id) as file:
                 first = file.read(1000)
-                os.write(opening, b"x")
+                os.write(having, b"x")
                 os.read(deleted, 1)
                 assert first + file.read() == NETWORK.keys[0]
             with pytest.raises(Refusal):
                 mine.open("alice", NETWORK.program, key_id)
 
     def delete() -> None:
-        os.read(opened, 1)
-        with KeyStore(tmp_path) as store:
+        os.read(have, 1)
+        with opened(tmp_path) as store:
             assert store.delete("alice", key_id=key_id) == 1
             assert store.find("alice", NETWORK.program, key_id) is None
             assert files(tmp_path) == {}
@@ -116,9 +134,9 @@ def test_deletion_is_immediate_and_readers_read_on(tmp_path: Path) -> None:
     assert files(tmp_path) == {}
 
 
-def test_quotas_are_told_before_a_byte_is_sent(tmp_path: Path) -> None:
+def test_quotas_are_told_before_a_byte_is_sent(tmp_path: Path, opened: Opened) -> None:
     quotas = {"alice": Quota(2 * SIZE, 5), "bob": Quota(1 << 30, 1)}
-    with KeyStore(tmp_path, quota=lambda client: quotas[client]) as store:
+    with opened(tmp_path, quota=lambda client: quotas[client]) as store:
         uploads = uploads_of(store, "network", "trees")
         assert store.room("alice") == Usage(2 * SIZE, 5, 0, 0)
         send(uploads, "alice", "network")
@@ -142,11 +160,11 @@ def test_quotas_are_told_before_a_byte_is_sent(tmp_path: Path) -> None:
 
 
 def test_a_full_store_forgets_what_was_used_longest_ago(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: Opened
 ) -> None:
     now = [1e9]
     monkeypatch.setattr(time, "time", lambda: now[0])
-    with KeyStore(tmp_path, capacity=2 * SIZE, spared=100) as store:
+    with opened(tmp_path, capacity=2 * SIZE, spared=100) as store:
         uploads = uploads_of(store, "network", "other")
         for client, which in (("alice", 0), ("bob", 1)):
             send(uploads, client, "network", which)
@@ -165,16 +183,16 @@ def test_a_full_store_forgets_what_was_used_longest_ago(
         assert [len(store.sets(c)) for c in ("alice", "bob", "carol")] == [0, 1, 1]
 
 
-def test_two_processes_share_a_quota(tmp_path: Path) -> None:
+def test_two_processes_share_a_quota(tmp_path: Path, opened: Opened) -> None:
     """Each of several clients may have one upload, and two processes begin one for each of them at
     the same time: one of the two is refused."""
     clients = [f"client {k}" for k in range(20)]
     ready, go = (os.pipe() for _ in range(2))
     results, out = os.pipe()
-    KeyStore(tmp_path).close()
+    opened(tmp_path).close()
 
     def begin() -> None:
-        with KeyStore(tmp_path, quota=Quota(1 << 30, 1)) as store:
+        with opened(tmp_path, quota=Quota(1 << 30, 1)) as store:
             uploads = uploads_of(store, "network")
             os.write(ready[1], b"x")
             os.read(go[0], 1)
@@ -193,22 +211,22 @@ def test_two_processes_share_a_quota(tmp_path: Path) -> None:
         join()
     answers = os.read(results, 100)
     assert sorted(answers) == sorted(b"01" * len(clients))
-    with KeyStore(tmp_path) as store:
+    with opened(tmp_path) as store:
         assert [store.index.usage(c).uploads for c in clients] == [1] * len(clients)
 
 
-def test_two_processes_keep_and_delete_the_same_bytes(tmp_path: Path) -> None:
+def test_two_processes_keep_and_delete_the_same_bytes(tmp_path: Path, opened: Opened) -> None:
     """One client sends and deletes keys all the time, and another sends the same ones: these stay."""
-    KeyStore(tmp_path).close()
+    opened(tmp_path).close()
 
     def send_and_delete() -> None:
-        with KeyStore(tmp_path) as store:
+        with opened(tmp_path) as store:
             for _ in range(6):
                 send(uploads_of(store, "network"), "alice", "network")
                 store.delete("alice")
 
     def send_and_look() -> None:
-        with KeyStore(tmp_path) as store:
+        with opened(tmp_path) as store:
             for _ in range(6):
                 key_id = send(uploads_of(store, "network"), "bob", "network")
                 assert content(store, "bob", "network", key_id) == NETWORK.keys[0]
@@ -218,13 +236,13 @@ def test_two_processes_keep_and_delete_the_same_bytes(tmp_path: Path) -> None:
     join = started(send_and_delete)
     in_child(send_and_look)
     join()
-    with KeyStore(tmp_path) as store:
+    with opened(tmp_path) as store:
         assert content(store, "bob", "network", NETWORK.key_ids[0]) == NETWORK.keys[0]
         assert len(files(tmp_path)) == 1 and store.verify() == []
 
 
-def test_damage_on_the_disk_is_found(tmp_path: Path) -> None:
-    with KeyStore(tmp_path) as store:
+def test_damage_on_the_disk_is_found(tmp_path: Path, opened: Opened) -> None:
+    with opened(tmp_path) as store:
         uploads = uploads_of(store, "network")
         key_id = send(uploads, "alice", "network")
         send(uploads, "alice", "network", 1)
@@ -236,33 +254,59 @@ def test_damage_on_the_disk_is_found(tmp_path: Path) -> None:
         assert store.find("alice", NETWORK.program, key_id) is None and len(files(tmp_path)) == 1
     (survivor,) = files(tmp_path)
     (tmp_path / survivor).write_bytes(b"short")
-    with KeyStore(tmp_path) as store:  # a file of another length is not opened as keys
+    with opened(tmp_path) as store:  # a file of another length is not opened as keys
         assert store.sets("alice") == [] and files(tmp_path) == {}
 
 
-def test_what_is_no_store_is_refused(tmp_path: Path) -> None:
+def test_what_is_no_store_is_refused(tmp_path: Path, opened: Opened) -> None:
     (tmp_path / "file").write_bytes(b"x")
     with pytest.raises(jali.FileError, match="cannot hold a store"):
-        KeyStore(tmp_path / "file")
+        opened(tmp_path / "file")
     with pytest.raises(jali.InvalidArgument, match="capacity"):
-        KeyStore(tmp_path, capacity=0)
+        opened(tmp_path, capacity=0)
     folder = tmp_path / "text"
     folder.mkdir()
     (folder / "index.sqlite").write_bytes(b"no database" * 500)
     with pytest.raises(jali.FileError, match="index"):
         KeyStore(folder)
-    with KeyStore(tmp_path / "store") as store:
+    with opened(tmp_path / "store") as store:
         store.index._run("UPDATE store SET version = 7", {})  # type: ignore[attr-defined]
     with pytest.raises(jali.VersionError, match="its version is"):
-        KeyStore(tmp_path / "store")
-    with KeyStore(tmp_path / "other") as store:
+        opened(tmp_path / "store")
+    with opened(tmp_path / "other") as store:
         for name in ("", "a\nb", "x" * 501):
             with pytest.raises(jali.InvalidArgument, match="printable"):
                 uploads_of(store, "network").create(name, NETWORK.program, SIZE)
 
 
-def test_a_forked_process_opens_its_own(tmp_path: Path) -> None:
-    with KeyStore(tmp_path) as store:
+def test_a_store_keeps_to_its_index(tmp_path: Path, opened: Opened) -> None:
+    """The index of another store would have all files removed, and the folder of another one, or none
+    where a disk is not mounted, all that the index knows."""
+    with opened(tmp_path / "a") as first, opened(tmp_path / "b") as second:
+        for store, which in ((first, 0), (second, 1)):
+            send(uploads_of(store, "network"), "alice", "network", which)
+        for folder, index, sentence in (
+            ("a", second.index, "made with another index"),
+            ("b", first.index, "made with another index"),
+            ("a", sql_index.SqliteIndex(tmp_path / "new.sqlite"), "made with another index"),
+            ("empty", first.index, "mount it there"),
+        ):
+            with pytest.raises(jali.FileError, match=sentence):
+                KeyStore(tmp_path / folder, index=index)
+        (tmp_path / "b" / "store").rename(tmp_path / "kept")
+        with pytest.raises(jali.FileError, match="mount it there"):
+            KeyStore(tmp_path / "b", index=second.index)
+        with pytest.raises(jali.FileError, match="knows nothing"):
+            KeyStore(tmp_path / "b", index=sql_index.SqliteIndex(tmp_path / "new.sqlite"))
+        (tmp_path / "kept").rename(tmp_path / "b" / "store")
+    for folder, which in (("a", 0), ("b", 1)):
+        with opened(tmp_path / folder) as store:
+            key_id = NETWORK.key_ids[which]
+            assert content(store, "alice", "network", key_id) == NETWORK.keys[which]
+
+
+def test_a_forked_process_opens_its_own(tmp_path: Path, opened: Opened) -> None:
+    with opened(tmp_path) as store:
 
         def use() -> None:
             with pytest.raises(jali.FileError, match="open the store there"):
@@ -273,7 +317,26 @@ def test_a_forked_process_opens_its_own(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "module", [blobs, check, keys, refusal, routes, sql_index, uploads, wanted]
+    "module",
+    [
+        answers,
+        blobs,
+        check,
+        frames,
+        index,
+        keys,
+        local_pool,
+        marginal,
+        memory,
+        postgres_index,
+        process,
+        refusal,
+        routes,
+        service,
+        sql_index,
+        uploads,
+        wanted,
+    ],
 )
 def test_examples_run(module: ModuleType) -> None:
     found = doctest.testmod(module, extraglobs={"np": np, "jali": jali})

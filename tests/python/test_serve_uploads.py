@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from serve_world import KINDS, files, send, served, started, uploads_of
+from serve_world import KINDS, Opened, files, send, served, started, uploads_of
 from serve_world import content as content_of
 
-from jali.serve.index import Usage
+from jali.serve.index import IndexUnavailable, Usage
 from jali.serve.keys import KeyStore, Quota
 from jali.serve.refusal import Refusal
 from jali.serve.routes import MEDIA_TYPE, Answer, Routes
@@ -29,8 +29,8 @@ TYPES = "https://iana.org/assignments/http-problem-types#"
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[KeyStore]:
-    with KeyStore(tmp_path / "store") as store:
+def store(tmp_path: Path, opened: Opened) -> Iterator[KeyStore]:
+    with opened(tmp_path / "store") as store:
         yield store
 
 
@@ -297,7 +297,7 @@ def test_a_new_request_takes_the_upload(store: KeyStore) -> None:
     refused(410, routes.head, "alice", name)
 
 
-def test_another_process_takes_the_upload(store: KeyStore, tmp_path: Path) -> None:
+def test_another_process_takes_the_upload(store: KeyStore, tmp_path: Path, opened: Opened) -> None:
     """It waits until the one that writes has noticed, which is when it acknowledges bytes."""
     routes = routes_of(store, "network", sync_bytes=10_000)
     name = begun(routes)
@@ -305,7 +305,7 @@ def test_another_process_takes_the_upload(store: KeyStore, tmp_path: Path) -> No
 
     def other() -> None:
         os.read(writing, 1)
-        with KeyStore(tmp_path / "store") as mine:
+        with opened(tmp_path / "store") as mine:
             theirs = routes_of(mine, "network", patience=60)
             offset = int(theirs.head("alice", name).headers["Upload-Offset"])
             os.write(asks, b"x")
@@ -327,14 +327,16 @@ def test_another_process_takes_the_upload(store: KeyStore, tmp_path: Path) -> No
     assert store.verify() == []
 
 
-def test_one_that_keeps_the_upload_is_waited_for(store: KeyStore, tmp_path: Path) -> None:
+def test_one_that_keeps_the_upload_is_waited_for(
+    store: KeyStore, tmp_path: Path, opened: Opened
+) -> None:
     routes = routes_of(store, "network")
     name = begun(routes)
-    with routes.patch("alice", name, fields(0, True)), KeyStore(tmp_path / "store") as second:
+    with routes.patch("alice", name, fields(0, True)), opened(tmp_path / "store") as second:
         theirs = routes_of(second, "network", patience=0.05)
         refusal = refused(503, theirs.patch, "alice", name, fields(0, True))
         assert "Retry-After" in refusal.headers
-    with KeyStore(tmp_path / "store") as second:
+    with opened(tmp_path / "store") as second:
         assert patched(routes_of(second, "network"), name, DATA, 0, True).status == 200
 
 
@@ -382,6 +384,25 @@ def test_a_full_disk_ends_the_request_alone(
             assert "No space left" in str(refusal) and "Retry-After" in refusal.headers
         assert routes.head("alice", name).headers["Upload-Offset"] == "1000"
     assert patched(routes, name, DATA[1000:], 1000, True).status == 200
+
+
+def test_damage_is_not_acknowledged_if_the_index_cannot_be_told(
+    store: KeyStore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    routes = routes_of(store, "network")
+    name, damaged = begun(routes), bytearray(DATA)
+    damaged[200:4200] = b"\xff" * 4000
+
+    def away(*_: object) -> None:
+        raise IndexUnavailable("it is away")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(store.index, "end", away)
+        refused(503, patched, routes, name, bytes(damaged), 0, True)
+    assert routes.head("alice", name).headers["Upload-Offset"] == "0"
+    refused(422, patched, routes, name, bytes(damaged), 0, True)
+    refused(410, routes.head, "alice", name)
+    assert store.sets("alice") == [] and files(tmp_path / "store") == {}
 
 
 def test_what_the_disk_lost_is_not_taken_for_right(store: KeyStore, tmp_path: Path) -> None:
@@ -437,8 +458,8 @@ def test_one_request_brings_all(store: KeyStore) -> None:
             assert content.end().status == 200
 
 
-def test_options_say_what_may_be_sent(tmp_path: Path) -> None:
-    with KeyStore(tmp_path, quota=Quota(len(DATA) + 10, 5)) as store:
+def test_options_say_what_may_be_sent(tmp_path: Path, opened: Opened) -> None:
+    with opened(tmp_path, quota=Quota(len(DATA) + 10, 5)) as store:
         routes = routes_of(store, "network")
         answer = routes.options("alice", NETWORK.program)
         assert answer.headers["Accept-Patch"] == MEDIA_TYPE

@@ -253,3 +253,32 @@ def test_amounts_that_are_too_large_are_told_what_a_shift_does() -> None:
     u = w.server.bind(w.client.encrypt_uint(np.array([3]), bits=8))
     with pytest.raises(jali.InvalidArgument, match="leaves no bit"):
         u << 10**30
+
+
+RAGGED = [[1], [2, 3]]
+
+
+@pytest.mark.parametrize(
+    ("sentence", "call"),
+    [
+        ("weights must be", lambda x: x @ RAGGED),
+        ("weights must be", lambda x: x.dot(RAGGED)),
+        ("write x @ weights", lambda x: np.dot([1, 2, 3], x)),
+        ("sort takes one axis", lambda x: x.reshape(1, 3).sort(axis=(0, 1))),
+        ("slice step cannot be zero", lambda x: x[::0]),
+        ("slice indices must be integers", lambda x: x[: "a"]),
+        ('has no argument "initial": it takes axis', lambda x: np.sum(x, initial=3)),
+        ('has no argument "where": it takes axis', lambda x: np.sum(x, where=[True, False, True])),
+        ('has no argument "keepdims": it takes axis', lambda x: np.max(x, keepdims=True)),
+        ('has no argument "kind": it takes axis', lambda x: np.sort(x, kind="stable")),
+    ],
+)  # fmt: skip
+def test_arguments_that_numpy_takes_are_refused_in_sentences(
+    world: World, sentence: str, call: Callable[[Any], object]
+) -> None:
+    """Each was an error of Python's or NumPy's, or advice that nothing has this name."""
+    x = world.server.bind(world.client.encrypt_uint([1, 2, 3], bits=4))
+    with pytest.raises(jali.Error, match=sentence):
+        call(x)
+    with pytest.raises(jali.InvalidArgument, match="a divisor is a whole number"):
+        world.given([1, 2, 3]) % RAGGED

@@ -7,7 +7,7 @@ import pytest
 
 import jali
 from jali import ckks
-from jali._core.console import counted_text, one_text
+from jali._core.console import aligned, counted_text, one_text
 from jali.compiler.frontends.loops import _check_count
 from jali.compiler.ir.linear_ops import Dense
 from jali.compiler.ir.operation import Input
@@ -34,6 +34,11 @@ def test_one_thing_is_no_plural() -> None:
     assert counted_text(1234, "array") == "1,234 arrays"
     assert counted_text(1, "axis", "axes") == "1 axis"
     assert counted_text(2, "axis", "axes") == "2 axes"
+
+
+def test_columns_are_as_wide_as_their_widest_cell() -> None:
+    rows = [("keys", "time", ""), ("1.5 GB", "2 s", "own")]
+    assert aligned(rows) == ["keys    time", "1.5 GB  2 s   own"]
 
 
 def test_an_estimator_is_refused_with_its_article() -> None:

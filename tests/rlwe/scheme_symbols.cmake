@@ -15,6 +15,8 @@ symbols(libraries ${ARCHIVES})
 foreach(text program libraries)
   foreach(name ckks::Encoder ckks::Evaluator ckks::Engine ckks::AutoEvaluator ckks::SecretEncryptor ckks::Decryptor
           ckks::Ciphertext circuits::BlockTransform circuits::PolynomialPlan
+          discrete::Encoder discrete::Evaluator discrete::Engine discrete::SecretEncryptor discrete::Decryptor
+          discrete::Ciphertext circuits::IntegerMatrix
           "jali::tfhe::Evaluator" "jali::lwe::" "jali::integers::")
     string(FIND "${${text}}" "${name}" at)
     if(NOT at EQUAL -1)

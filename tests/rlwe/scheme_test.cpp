@@ -230,15 +230,19 @@ TEST_P(PlainScheme, BabyAndGiantStepsSumRotationsOfEveryPlan) {
   for (std::size_t k = 0; k < options.size(); ++k) {
     SCOPED_TRACE("plan " + std::to_string(k));
     const auto plan = circuits::plan_bsgs(*client_.params, top, kSlots, indices, options[k]);
-    const auto e = evaluator(plan.rotations());
-    const Scheme scheme{client_, e, plan, top, diagonals};
-    const circuits::BabyGiant<Scheme> steps(scheme, e, plan, top);
-    for (const bool rescale : {true, false}) {
-      const auto y = steps.apply(inputs, rescale);
-      ASSERT_EQ(y.size(), 2U);
-      for (std::size_t o = 0; o < 2; ++o) {
-        EXPECT_EQ(y[o].level, rescale ? top - 1 : top);
-        EXPECT_EQ(client_.decrypt(y[o]), expected[o]) << "output " << o;
+    // With a key for every rotation, or with few of which the others are composed.
+    for (const bool few : {false, true}) {
+      if (few && plan.sequence) continue;
+      const auto e = evaluator(few ? std::vector<int>{1, 4, -2} : plan.rotations());
+      const Scheme scheme{client_, e, plan, top, diagonals};
+      const circuits::BabyGiant<Scheme> steps(scheme, e, plan, top);
+      for (const bool rescale : {true, false}) {
+        const auto y = steps.apply(inputs, rescale);
+        ASSERT_EQ(y.size(), 2U);
+        for (std::size_t o = 0; o < 2; ++o) {
+          EXPECT_EQ(y[o].level, rescale ? top - 1 : top);
+          EXPECT_EQ(client_.decrypt(y[o]), expected[o]) << "output " << o;
+        }
       }
     }
   }

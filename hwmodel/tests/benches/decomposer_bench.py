@@ -32,7 +32,8 @@ def check(x: int, digits: list[int]) -> None:
     assert abs(error) <= (1 << DROPPED) // 2
     assert all(abs(d) <= BASE // 2 for d in digits)
     for above, d in pairwise(digits):
-        # d = +B/2 only if what was above it, d's carry apart, was even; d = -B/2 only if it was odd.
+        # d = +B/2 only if what was above it, d's carry apart, was even; d = -B/2 only if it was
+        # odd.
         if d == BASE // 2:
             assert above % 2 == 0
         if d == -BASE // 2:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 __all__ = [
+    "aligned",
     "bytes_text",
     "counted_text",
     "counter",
@@ -27,6 +28,20 @@ Item = TypeVar("Item")
 #: Two capitals or more at the beginning of a name, without the one of a word that follows: SVC, and
 #: the MLP of MLPRegressor; and NumPy's nd.
 _SPOKEN = re.compile(r"[A-Z]{2,}(?![a-z])|nd")
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """A line for each row, whose cells are as wide as the widest of their column.
+
+    >>> print(*aligned([("keys", "time"), ("1.5 GB", "2 s")]), sep="\\n")
+    keys    time
+    1.5 GB  2 s
+    """
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
 
 
 def bytes_text(count: float) -> str:

@@ -104,14 +104,21 @@ def called(
     ours = known.get(function)
     if ours is None:
         return NotImplemented
+    return _passed(ours, function.__name__, args, kwargs)
+
+
+def _passed(
+    ours: Callable[..., Any], name: str, args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """What our function gives for arguments of NumPy's of this name. Raises Unsupported for those
+    that it does not take."""
     takes = inspect.signature(ours)
     try:
         bound = takes.bind(*args, **kwargs)
     except TypeError as error:
         other = [f'has no argument "{key}"' for key in kwargs if key not in takes.parameters]
-        name = f"numpy.{function.__name__} of encrypted arrays"
         raise Unsupported(
-            f"{name} {(other or [str(error)])[0]}: it takes {', '.join(takes.parameters)}"
+            f"numpy.{name} of encrypted arrays {(other or [str(error)])[0]}: it takes {', '.join(takes.parameters)}"
         ) from None
     return ours(*bound.args, **bound.kwargs)
 
@@ -180,7 +187,9 @@ class NumPyCalls:
             except AttributeError:
                 raise self._refusal(method) from None
             # NumPy's own functions pass on what the caller gave, and so does this.
-            return bound(*args[1:], **kwargs)
+            return _passed(bound, method, args[1:], kwargs)
+        if function is np.dot and len(args) == 2 and not kwargs and isinstance(args[1], NumPyCalls):
+            return args[0] @ args[1]
         raise self._refusal(getattr(function, "__name__", str(function)))
 
     def _refusal(self, name: str) -> Unsupported:

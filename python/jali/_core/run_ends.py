@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -35,7 +36,8 @@ def stop_of(
     checked_function(checkpoint)
     if deadline is None:
         return checkpoint
-    if not isinstance(deadline, (int, float)) or isinstance(deadline, bool):
+    number = isinstance(deadline, (int, float)) and not isinstance(deadline, bool)
+    if not number or math.isnan(deadline):
         raise InvalidArgument(
             f"deadline is a moment of time.monotonic(), not {checks.shown(deadline)}"
         )

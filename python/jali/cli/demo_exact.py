@@ -102,7 +102,8 @@ def plan_of_products(params: discrete.Params, rows: int, columns: int, **known: 
     keys = params.key_bytes(discrete.Matrix.rotations_of(columns), relinearise=False)
     vectors = -(-rows // params.slots)
     # The query's rotations are made in steps: half of them, what the key switch of these takes, and
-    # all. Then there are sums: the last ones, their rotation with its key switch, and new ones twice.
+    # all. Then there are sums: the last ones, their rotation with its key switch, and new ones
+    # twice.
     rotated = babies_for((rows, columns), params.slots) * params.ciphertext_bytes(1)
     sums = 6 * params.ciphertext_bytes(vectors)
     matrix = discrete.Matrix.nbytes_of(params, (rows, columns))

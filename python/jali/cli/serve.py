@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import ctypes
+import os
 import sys
 from argparse import Namespace
 from collections.abc import Sequence
@@ -21,6 +22,7 @@ from jali.serve.keys import KeyStore, Quota
 
 __all__ = ["main"]
 
+_BODY = 300.0  # seconds for a body whose bytes keep coming: 400 MB need 160 s at 20 Mbit/s
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt
 _DEMO = "drawn-digits"  # the name of its program
 _PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
@@ -42,6 +44,13 @@ def _parser() -> Parser:
     parser.add_argument("--port", type=int, default=8473, help="of TCP; 0 for any (8473)")
     parser.add_argument(
         "--store", type=Path, default=Path("jali-store"), metavar="DIR", help="of keys (jali-store)"
+    )
+    parser.add_argument(
+        "--index",
+        metavar="URL",
+        default=os.environ.get("JALI_INDEX"),
+        help="of a database of PostgreSQL in which machines that share the store keep its index (a file in the store). Leave its password out: "
+        "JALI_INDEX may hold the URL, and PGPASSFILE the password",
     )
     parser.add_argument(
         "--workers",
@@ -170,7 +179,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         from jali.demo import drawn
 
         programs[_DEMO] = drawn.program()
-    with KeyStore(options.store, quota=quota, capacity=capacity) as store:
+    with KeyStore(options.store, quota=quota, capacity=capacity, index=options.index) as store:
         if options.verify:
             print(f"{len(store.verify())} damaged keys were dropped", file=sys.stderr)
         asyncio.run(_serve(options, programs, store, identify, largest, page))
@@ -251,6 +260,7 @@ async def _serve(
     page: Any,
 ) -> None:
     from jali.serve.gateway import Gateway, Settings
+    from jali.serve.policy import Limits
     from jali.serve.server import Tls, serve
     from jali.serve.service import Service
 
@@ -259,7 +269,8 @@ async def _serve(
     tls = None
     if options.tls_cert is not None:
         tls = Tls(options.tls_cert, options.tls_key, options.tls_client_ca)
-    service: Any = Service(programs, store, devices=_devices(options.workers))
+    limits = Limits(body=_BODY)
+    service: Any = Service(programs, store, devices=_devices(options.workers), limits=limits)
     gateway = Gateway(
         service,
         options.store,

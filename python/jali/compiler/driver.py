@@ -42,7 +42,7 @@ _PLANS, _MOST_PLANS = 3, 5  # to choose from
 #: Polynomials in the place of ReLUs are listed if they keep so many of the calibration's answers,
 #: and if a run costs less than this part of one with ReLUs.
 _SAME, _WORTH_FITTING = 0.98, 0.8
-_DEGREES = (2, 4, 6, 8)  # that are tried
+_DEGREES = (2, 4, 6, 8)  # of polynomials that are tried in the place of ReLUs
 _DEAR = 0.5  # the part of a program's work from which maxima are warned of
 
 
@@ -154,19 +154,19 @@ def compiled(
     program = program_of(made, precision_bits, kept)
     if explain:
         asked_for = Setting(precision_bits, found.interpreter.lanes, relu_degree=relu_degree)
-        few = _few_levels(graph, examples) if relu_degree is None else None
+        smooth = _smoothed(graph, examples) if relu_degree is None else None
 
         def tried(setting: Setting) -> tuple[Plan, Program]:
             told.some("alternatives", STAGE)
             bits, lanes = setting.bits, setting.lanes
-            if few is None or setting.relu_degree is None:
+            if smooth is None or setting.relu_degree is None:
                 one = planned(bits, lanes, room=setting.memory)
                 return one[2], program_of(one, bits, None)
-            other = Calibrated.of(few[0], examples, told, margin=margin, **ranging)
+            other = Calibrated.of(smooth[0], examples, told, margin=margin, **ranging)
             one = planned(bits, lanes, other)
-            return one[2], program_of(one, bits, None, other, few[1])
+            return one[2], program_of(one, bits, None, other, smooth[1])
 
-        degree = None if few is None else few[1].degree
+        degree = None if smooth is None else smooth[1].degree
         program = replace(program, others=_alternatives(asked_for, found, program, tried, degree))
     told.at("program", 1.0)
     return program
@@ -222,7 +222,7 @@ def _alternatives(
     return Alternatives(tuple(found[:_MOST_PLANS]))
 
 
-def _few_levels(graph: Graph, examples: Sequence[Array]) -> tuple[Graph, Fitted] | None:
+def _smoothed(graph: Graph, examples: Sequence[Array]) -> tuple[Graph, Fitted] | None:
     """The model with polynomials in the place of its ReLUs, of the lowest degree with which nearly
     all answers of the calibration are the same; None if there is none."""
     if not any(function_of(node) in RELUS for node in graph):

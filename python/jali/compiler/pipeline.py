@@ -90,7 +90,9 @@ class Calibrated:
             graph,
             examples,
             exact,
-            lambda folded, values: calibrate(folded, examples, exact=values, **how),
+            lambda folded, values, sides: calibrate(
+                folded, examples, exact=values, sides=sides, **how
+            ),
         )
         most = max(_MEASURED, _NUMBERS // sum(node.size for node in graph))
         some = np.linspace(0, len(examples[0]) - 1, min(len(examples[0]), most)).astype(int)

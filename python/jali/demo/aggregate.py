@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali import discrete
+from jali.errors import InvalidArgument
 
 __all__ = ["BITS", "Collector", "Owner", "Server", "made", "params"]
 
@@ -19,6 +20,7 @@ Numbers = npt.NDArray[np.uint16]
 Sums = npt.NDArray[np.int64]
 
 BITS = 16
+WHOLE = (0, 2**BITS - 1)
 MAX_BYTES = 1 << 32  # of a ciphertext: vectors of millions of numbers
 #: So many encryptions have a sum in parameters without levels (Params.create). One level more is
 #: room for more owners than there are.
@@ -62,8 +64,7 @@ class Owner:
 
     def send(self, numbers: Numbers) -> bytes:
         """The encryption of a vector."""
-        whole = (0, 2**BITS - 1)
-        return self._encryptor.encrypt(numbers, range=whole, max_bytes=MAX_BYTES).to_bytes()
+        return self._encryptor.encrypt(numbers, range=WHOLE, max_bytes=MAX_BYTES).to_bytes()
 
 
 class Server:
@@ -76,14 +77,25 @@ class Server:
         self._total: discrete.EncryptedArray | None = None
 
     def add(self, sent: bytes) -> None:
-        """Adds an owner's vector to the sum."""
+        """Adds an owner's vector to the sum.
+
+        Raises InvalidArgument for what an Owner does not send. Nobody can see the numbers: an owner
+        who lies of their range makes a wrong sum, or one that the collector cannot decrypt.
+        """
         read = discrete.Ciphertext.from_bytes(sent, self.evaluator.params, max_bytes=MAX_BYTES)
         part = self.evaluator.bind(read)
+        if part.wraps or part.range != WHOLE:
+            raise InvalidArgument(f"an owner's numbers have {BITS} bits: send what Owner.send made")
+        if self._total is not None and part.shape != self._total.shape:
+            raise InvalidArgument(
+                f"all owners send equally many numbers, the first sent {self._total.size} of them, and this one {part.size}"
+            )
         self._total = part if self._total is None else self._total + part
 
     def reply(self) -> bytes:
         """The sum so far, of at least one vector."""
-        assert self._total is not None
+        if self._total is None:
+            raise InvalidArgument("nobody has sent a vector yet: add one first")
         return self._total.ciphertext.to_bytes()
 
 

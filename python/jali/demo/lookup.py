@@ -93,14 +93,16 @@ def layout(
 class Table:
     """Records in buckets, in the clear.
 
-    keys: (n,), all different.
-    values: (n, value_bytes).
+    keys: (n,) of uint64, all different.
+    values: (n, value_bytes) of uint8.
     buckets: as of layout.
     """
 
     def __init__(
         self, keys: Keys, values: Bytes, agreed: discrete.Params, buckets: int | None = None
     ) -> None:
+        if keys.dtype != np.uint64 or values.dtype != np.uint8:
+            raise InvalidArgument("keys are numbers of uint64, and values bytes of uint8")
         ordered = np.sort(keys)
         if len(keys) == 0 or (ordered[1:] == ordered[:-1]).any():
             raise InvalidArgument("a table has at least one record, and each key once")
@@ -172,9 +174,10 @@ class Client:
         return keys.to_bytes()
 
     def ask(self, key: int) -> bytes:
-        """The query for a key: a 1 at its bucket, as many times as it fits a ciphertext."""
+        """The query for a key, a whole number of 64 bits: a 1 at its bucket, as many times as it
+        fits a ciphertext."""
         chosen = np.zeros(self.agreed.buckets, np.int64)
-        chosen[self.agreed.bucket_of(np.array([key], np.uint64))[0]] = 1
+        chosen[self.agreed.bucket_of(_key(key))[0]] = 1
         copies = self.agreed.params.slots // self.agreed.buckets
         return self._client.encrypt(np.tile(chosen, (copies, 1)), range=(0, 1)).to_bytes()
 
@@ -199,12 +202,20 @@ class Client:
         count = int(records[0, :KEY_BYTES].copy().view("<u8")[0])
         if count >= len(records):
             raise WrongDecryption("the reply is not a bucket of the table")
-        wanted = _bytes_of(np.array([key], np.uint64))[0]
+        wanted = _bytes_of(_key(key))[0]
         at = np.flatnonzero((records[1 : 1 + count, :KEY_BYTES] == wanted).all(axis=1))
         return records[1 + at[0], KEY_BYTES:].tobytes() if len(at) else None
 
 
 # --- bytes and numbers ----------------------------------------------------------------------------
+
+
+def _key(key: int) -> Keys:
+    """A key by itself. No error shows it: it is what the client hides."""
+    whole = isinstance(key, (int, np.integer)) and not isinstance(key, bool)
+    if not whole or not 0 <= key < 1 << 64:
+        raise InvalidArgument("a key is a whole number from 0 to 2**64 - 1: of other keys, a hash")
+    return np.array([int(key)], np.uint64)
 
 
 def _bytes_of(keys: Keys) -> Bytes:

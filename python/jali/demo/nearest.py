@@ -41,6 +41,8 @@ class Client:
 
     def ask(self, vector: Vectors) -> bytes:
         """The query for a vector: its encryption, as many times as it fits a ciphertext."""
+        if np.shape(vector) != (DIMENSIONS,):
+            raise InvalidArgument(f"a query is one vector of {DIMENSIONS} numbers of int8")
         copies = self._client.params.slots // DIMENSIONS
         return self._client.encrypt(np.tile(vector, (copies, 1)), range=BYTES).to_bytes()
 

@@ -15,8 +15,9 @@ from jali._core.moves import aligned, of_other_evaluators, of_product, of_sum
 from jali._core.shaped import Shaped
 from jali._core.view import View, joint_shape
 from jali._jali.discrete import Ciphertext
-from jali.discrete.values import LEAST, MOST, number, numbers
-from jali.errors import InvalidArgument
+from jali.discrete.ends import Ends
+from jali.discrete.values import LEAST, MOST, TOO_LARGE, number, numbers
+from jali.errors import DepthExhausted, InvalidArgument
 
 if TYPE_CHECKING:
     from jali.discrete.evaluator import Evaluator
@@ -95,8 +96,27 @@ class Arithmetic(Shaped):
             raise InvalidArgument(
                 f"an exponent must be a whole number from 1, not {checks.shown(exponent)}"
             )
-        result: Self = arrays.power({1: self}, arrays.exponent(exponent))
+        n = arrays.exponent(exponent)
+        self._check_power(n)
+        result: Self = arrays.power({1: self}, n)
         return result
+
+    def _check_power(self, n: int) -> None:
+        """Raises what the n-th power would raise after some of its products. By BFV's product,
+        noise may still end it on the way."""
+        params, products = self._server.params, (n - 1).bit_length()
+        if params.packing != "slots":
+            return
+        if not self._ct.wraps:
+            ends = arrays.power({1: Ends(*self._ct.range)}, n)
+            self._server._engine.check_range(ends.low, ends.high)
+        if params.multiplication == "bgv" and products > self._ct.level:
+            lacking = products - self._ct.level
+            higher = ", or encrypt at a higher level" if self._ct.level < params.depth else ""
+            raise DepthExhausted(
+                f"a power of {n} takes {products} products after each other, and level {self._ct.level} has no room for "
+                f"{lacking} of them: make the parameters with depth={params.depth + lacking}{higher}"
+            )
 
     # --- operands in the clear --------------------------------------------------------------------
 
@@ -109,7 +129,7 @@ class Arithmetic(Shaped):
             if not x._place.zero:
                 return x._new(core.add_number(x._ct, added), x._place.raised(abs(added)))
             # Slots that hold no element stay zero.
-            slots, subtract = x._place.scattered(np.array(added)), False
+            slots, subtract = x._place.scattered(np.array(added, np.int64)), False
         else:
             clear = self._with_clear(other)
             if clear is None:
@@ -119,13 +139,14 @@ class Arithmetic(Shaped):
         return x._new(total, x._place.added())
 
     def _small(self, value: int) -> int:
-        """A number of 64 bits that is the same modulo T. Raises InvalidArgument for larger ones,
-        unless these numbers wrap."""
-        if LEAST < value <= MOST:
+        """A number of 64 bits with a sign that is the same modulo T. Raises InvalidArgument for
+        numbers that are none, unless these numbers wrap."""
+        if LEAST <= value <= MOST:
             return value
         if not self._ct.wraps:
-            raise InvalidArgument("an operand has more than 64 bits: use a smaller number")
-        return value % self._server.params.modulus
+            raise InvalidArgument(f"{TOO_LARGE}, or x.wrap()")
+        params = self._server.params
+        return params.low + (value - params.low) % params.modulus
 
     def _with_clear(self, other: Any) -> tuple[Self, npt.NDArray[np.int64]] | None:
         """This array, broadcast to the shape of the result, and numbers in the slots beside it;

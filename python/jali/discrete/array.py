@@ -175,7 +175,7 @@ class EncryptedArray(Arithmetic):
         moved = View(view.shape, view.strides, 0, view.slots, view.vectors)
         return self._new(value, moved)
 
-    # --- products of matrices -----------------------------------------------------------------------
+    # --- products of matrices ---------------------------------------------------------------------
 
     def __matmul__(self, other: Any) -> EncryptedArray:
         """The matrix product with a vector or a matrix, in the clear or encrypted, of at most two
@@ -196,7 +196,7 @@ class EncryptedArray(Arithmetic):
         value = None if isinstance(other, EncryptedArray) else number(other)
         return self @ other if value is None else self * value
 
-    # --- what the array is taken for ----------------------------------------------------------------
+    # --- what the array is taken for --------------------------------------------------------------
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         raise Unsupported(

@@ -103,13 +103,21 @@ def concatenate(values: Iterable[EncryptedArray], axis: int | None = 0) -> Encry
     return items[0]._new(value, target)
 
 
+def _dot(a: Any, b: Any) -> EncryptedArray:
+    """numpy.dot, of a number on either side, too."""
+    if isinstance(a, EncryptedArray):
+        return a.dot(b)
+    product: EncryptedArray = b.dot(a) if np.ndim(a) == 0 else b.__rmatmul__(a)
+    return product
+
+
 #: What NumPy's functions do with encrypted arrays. Others are the method of the same name.
 FUNCTIONS: dict[Callable[..., Any], Callable[..., Any]] = {
     np.stack: stack,
     np.concatenate: concatenate,
     np.split: split,
     np.where: lambda condition, x, y: select(condition, x, y),
-    np.dot: lambda a, b: a.dot(b) if isinstance(a, EncryptedArray) else b.__rmatmul__(a),
+    np.dot: _dot,
     np.moveaxis: lambda a, source, destination: a._changed(
         lambda v: np.moveaxis(v, source, destination)
     ),

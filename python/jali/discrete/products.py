@@ -12,7 +12,8 @@ from jali._core.array import plain
 from jali._core.diagonals import mapped
 from jali._jali.discrete import Ciphertext
 from jali.discrete.array import EncryptedArray
-from jali.discrete.values import numbers
+from jali.discrete.ends import Ends
+from jali.discrete.values import LEAST, MOST, numbers
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["matmul"]
@@ -88,10 +89,17 @@ def _range_of_map(range: tuple[int, int], matrix: npt.NDArray[np.int64]) -> tupl
             (above * range[1] + below * range[0]).max(),
         )
     ]
-    return min(0, ends[0]), max(0, ends[1])
+    # In slots T is below 2^61: what does not fit into 64 bits is refused by what does.
+    return max(LEAST, min(0, ends[0])), min(MOST, max(0, ends[1]))
 
 
 def _of_encrypted(left: EncryptedArray, right: EncryptedArray) -> EncryptedArray:
+    if not (left.wraps or right.wraps):  # before the products that are summed
+        first = Ends(*left.range)
+        squares = left is right and left.ndim == 1
+        product = first * (first if squares else Ends(*right.range))
+        ends = product.times(left.shape[-1])
+        left._server._engine.check_range(ends.low, ends.high)
     if len(right.shape) == 1:
         return (left * right).sum(-1)
     if len(left.shape) == 1:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from jali.discrete.array import EncryptedArray
-from jali.discrete.values import as_integers, number
+from jali.discrete.values import LEAST, MOST, TOO_LARGE, as_integers, number
 from jali.errors import InvalidArgument
 
 __all__ = ["select"]
@@ -48,6 +48,9 @@ def select(mask: Any, a: Any, b: Any) -> EncryptedArray:
         if which.ndim == 0:
             which = int(which)
     low, high, wraps = _covered(a, b)
+    engine = next(one for one in (mask, a, b) if isinstance(one, EncryptedArray))._server._engine
+    if not wraps:
+        engine.check_range(low, high)
     first, second = (one.wrap() if isinstance(one, EncryptedArray) else one for one in (a, b))
     encrypted = isinstance(first, EncryptedArray) or isinstance(second, EncryptedArray)
     difference = first - second if encrypted else _clear(first) - _clear(second)
@@ -55,7 +58,7 @@ def select(mask: Any, a: Any, b: Any) -> EncryptedArray:
         which = which.wrap()
     out: EncryptedArray = which * difference + second
     # Modulo T everything fits, and every number is one of a or of b.
-    return out if wraps else out._new(out._server._engine.with_range(out._ct, low, high))
+    return out if wraps else out._new(engine.with_range(out._ct, low, high))
 
 
 def _clear(value: Any) -> Any:
@@ -64,7 +67,8 @@ def _clear(value: Any) -> Any:
 
 
 def _covered(*operands: Any) -> tuple[int, int, bool]:
-    """The lowest and the highest number of all, and whether some wrap."""
+    """The lowest and the highest number of all, and whether some wrap. Raises InvalidArgument for
+    numbers of more than 64 bits where none do."""
     lows, highs, wraps = [], [], False
     for one in operands:
         if isinstance(one, EncryptedArray):
@@ -75,5 +79,7 @@ def _covered(*operands: Any) -> tuple[int, int, bool]:
             low, high = int(clear.min()), int(clear.max())
         lows.append(low)
         highs.append(high)
+    if not wraps and not LEAST <= min(lows) <= max(highs) <= MOST:
+        raise InvalidArgument(TOO_LARGE)
     # Slots that hold no element may hold zeros.
     return min(0, *lows), max(0, *highs), wraps

@@ -17,6 +17,7 @@ from jali.errors import InvalidArgument
 __all__ = [
     "LEAST",
     "MOST",
+    "TOO_LARGE",
     "as_integers",
     "checked_range",
     "in_range",
@@ -27,6 +28,8 @@ __all__ = [
 
 #: The numbers that a signed integer of 64 bits is.
 LEAST, MOST = -(2**63), 2**63 - 1
+
+TOO_LARGE = "an operand is not from -2**63 to 2**63 - 1: use a smaller number"
 
 _QUANTISE = (
     "numbers here are exact integers: scale and round them first, "
@@ -50,7 +53,9 @@ def as_integers(values: Any, what: str) -> npt.NDArray[np.int64]:
     if kind in "fc":
         raise InvalidArgument(f"{what} have dtype {array.dtype}, and {_QUANTISE}")
     if kind == "O" and all(isinstance(one, (int, np.integer)) for one in array.flat):
-        raise InvalidArgument(f"{what} hold a number of more than 64 bits: use smaller ones")
+        if not all(LEAST <= one <= MOST for one in array.flat):
+            raise InvalidArgument(f"{what} hold a number of more than 64 bits: use smaller ones")
+        kind = "i"
     if kind not in "biu":
         raise InvalidArgument(
             f"{what} have dtype {checks.dtype_text(array)}: give booleans or integers"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,7 @@ from jali import ckks
 from jali._core import checks
 from jali._core.columns import check_columns
 from jali._core.console import bytes_text, counted_text, one_text
+from jali._core.key_stream import KeyStream, joined, whole
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali._jali import program as _program
@@ -20,6 +21,7 @@ from jali.program.demand import MAX_CLIENT_BYTES, MAX_KEY_BYTES, KeyCost
 from jali.program.manifest import Manifest
 from jali.program.message import Message
 from jali.program.port import Array
+from jali.program.single_keys import single_demands
 
 __all__ = ["Client"]
 
@@ -103,6 +105,27 @@ class Client(metaclass=Answering):
         demand = self._manifest._core.key_demand(most)
         logger.info("evaluation keys to make: %s", self.key_cost)
         return self._client._made(demand, progress)
+
+    def key_stream(self, *, max_bytes: int = MAX_KEY_BYTES) -> KeyStream:
+        """The bytes of ``evaluation_keys``, made while they are read: one key lies in memory at a
+        time. Of a program that bootstraps, all keys are made at the first.
+
+        max_bytes: as of ``evaluation_keys``.
+
+        Raises LimitExceeded, before any key is made, if they take more than max_bytes.
+
+        >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+        >>> client = jali.compile(lambda x: 2 * x, examples[0], calibration=examples).client()
+        >>> sum(map(len, client.key_stream())) == client.key_cost.sent
+        True
+        """
+        most = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes, at least 1")
+        if self._manifest.demand.bootstrap != "none" or not self.key_cost.count:
+            return whole(self.evaluation_keys(max_bytes=most))
+        demands, levels = single_demands(self._manifest, most)
+        logger.info("evaluation keys to make: %s", self.key_cost)
+        makers = [partial(self._client._core.keys_for, one) for one in demands]
+        return joined(self.key_cost.sent, self._client.key_id, makers, levels=levels)
 
     @property
     def key_cost(self) -> KeyCost:

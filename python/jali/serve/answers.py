@@ -82,8 +82,17 @@ def failed(reason: decisions.Failure, answer: Answer | None) -> Refusal:
     reason: why.
     answer: what the worker said of it, or of its keys, if it did.
     """
-    if answer is not None and reason in ("error", "keys"):
+    if answer is not None and reason == "error":
         return of_answer(answer)
+    if answer is not None and reason == "keys":
+        if answer.code == "out_of_memory":
+            return of_answer(answer)
+        return Refusal(
+            "your keys in the store cannot be used: delete them, and send them again",
+            428,
+            "keys",
+            members={"code": answer.code},
+        )
     status, sentence = _FAILED[reason]
     headers = retry_after(_SOON) if status == 503 else {}
     return Refusal(sentence, status, reason, headers=headers)

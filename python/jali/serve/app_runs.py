@@ -62,12 +62,14 @@ def add(app: Any, gateway: Gateway) -> None:
         idempotency_key: Annotated[str, Header()] = "",
         content_length: Annotated[str, Header()] = "",
         content_digest: Annotated[str, Header()] = "",
+        jali_seal: Annotated[str, Header()] = "",
         prefer: Annotated[str, Header()] = "",
     ) -> Response:
         """Computes a request with the client's keys."""
         call = call_of(request.scope)
         gateway.program(fingerprint, call)
         call.key_id = fields.key_id(jali_key)
+        fields.no_seal(jali_seal)
         asked = _Asked(
             fingerprint,
             call.key_id,

@@ -34,6 +34,25 @@ def synced(folder: Path) -> None:
         os.close(descriptor)
 
 
+def _open_locked(path: Path, patience: float, refusal: str) -> int:
+    """The descriptor of a file, which is made if there is none, locked among all processes. Raises
+    FileError, with a sentence of the caller if others keep it."""
+    try:
+        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    except OSError as error:
+        raise FileError(f"{path} cannot be opened: {error.strerror}") from None
+    end = time.monotonic() + patience
+    while True:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return file
+        except OSError:
+            if time.monotonic() > end:
+                os.close(file)
+                raise FileError(refusal) from None
+            time.sleep(0.02)
+
+
 class Part:
     """A part of a file that is locked for this object, among all processes.
 
@@ -45,20 +64,7 @@ class Part:
 
     def __init__(self, path: Path, patience: float) -> None:
         self._path = path
-        try:
-            self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except OSError as error:
-            raise FileError(f"{path} cannot be opened: {error.strerror}") from None
-        end = time.monotonic() + patience
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except OSError:
-                if time.monotonic() > end:
-                    os.close(self._file)
-                    raise FileError("another process writes to the upload: try again") from None
-                time.sleep(0.02)
+        self._file = _open_locked(path, patience, "another process writes to the upload: try again")
 
     @property
     def path(self) -> Path:
@@ -125,6 +131,7 @@ class Blobs:
 
     def __init__(self, folder: Path) -> None:
         self._blobs, self._parts = folder / "blobs", folder / "parts"
+        self._lock = folder / "blobs.lock"
         for inner in (self._blobs, self._parts):
             inner.mkdir(mode=0o700, parents=True, exist_ok=True)
         synced(folder)
@@ -149,10 +156,25 @@ class Blobs:
         """The names of all parts."""
         return os.listdir(self._parts)
 
+    @contextlib.contextmanager
+    def changing(self, patience: float = 30.0) -> Iterator[None]:
+        """Within it, no other process or thread adds or removes blobs.
+
+        patience: how many seconds to wait for others.
+
+        Raises FileError if others take longer.
+        """
+        file = _open_locked(self._lock, patience, "another process changes the store: try again")
+        try:
+            yield
+        finally:
+            fcntl.flock(file, fcntl.LOCK_UN)  # also if a forked process has the file, too
+            os.close(file)
+
     def keep(self, part: Part, sha256: str) -> None:
         """Makes a blob of a part whose bytes are on the disk. The part stays, too.
 
-        Only who is within ``Index.writing`` may call it.
+        Only who is within ``KeyStore.changing`` may call it.
         """
         path = self.path(sha256)
         if not path.parent.is_dir():
@@ -165,7 +187,7 @@ class Blobs:
     def remove(self, sha256: str) -> None:
         """Removes a blob, if there is one. Who has it open reads on.
 
-        Only who is within ``Index.writing`` may call it.
+        Only who is within ``KeyStore.changing`` may call it.
         """
         path = self.path(sha256)
         with contextlib.suppress(FileNotFoundError):

@@ -3,15 +3,26 @@ and forgotten."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
-import os
 import threading
 from collections.abc import Generator
 from dataclasses import dataclass
 from typing import Any
 
 from jali.errors import CorruptData, LimitExceeded, ParamsMismatch, VersionError
-from jali.serve.wanted import CHECKSUM, EVERY_LEVEL, FRAME, HEADER, NAME, Wanted, wanted
+from jali.serve.wanted import (
+    CHECKSUM,
+    EVERY_LEVEL,
+    FRAME,
+    HEADER,
+    NAME,
+    SEED,
+    RlweKeys,
+    TfheKeys,
+    Wanted,
+    wanted,
+)
 
 __all__ = ["Found", "KeyCheck"]
 
@@ -40,8 +51,7 @@ class KeyCheck:
     manifest: of the program, or what ``wanted`` says of it.
     nbytes: how many bytes will come.
 
-    Its memory is that of one key, for a scheme over RLWE. Keys of TFHE are one key, which is read
-    from the file at the end.
+    Its memory is that of one key, for a scheme over RLWE, or of one polynomial, for TFHE.
 
     Raises InvalidArgument for what is no manifest, and LimitExceeded if the program's keys have
     another number of bytes.
@@ -66,6 +76,7 @@ class KeyCheck:
         self._key_id = ""
         self._sealed = b""
         self._received = 0
+        self._right = False
         self._parser = self._read()
         self._target: memoryview | int | None = next(self._parser)
         self._filled = 0
@@ -79,7 +90,7 @@ class KeyCheck:
         """The next bytes.
 
         Raises CorruptData, VersionError, ParamsMismatch for keys of other parameters, and
-        LimitExceeded for more bytes than were to come. After an error the object is of no use.
+        LimitExceeded for more bytes than were to come. After an error all further bytes are refused.
         """
         rest = memoryview(data).cast("B")
         if self._received + len(rest) > self._nbytes:
@@ -92,28 +103,25 @@ class KeyCheck:
                 self._advance()
                 continue
             target, at = self._target, self._filled
-            assert target is not None
+            if target is None:
+                raise _refused()
             size = target if isinstance(target, int) else len(target)
             taken = min(size - at, len(rest))
             if not isinstance(target, int):
                 target[at : at + taken] = rest[:taken]
             self._filled, rest = at + taken, rest[taken:]
 
-    def finish(self, path: str | os.PathLike[str] | None = None) -> Found:
+    def finish(self) -> Found:
         """What was checked, once all bytes came.
-
-        path: where they are. Keys of TFHE are read from it; without it they are only compared with
-            their checksum.
 
         Raises CorruptData if bytes are missing or damaged.
         """
-        if self._received != self._nbytes or self._target is not None:
+        if self._received != self._nbytes:
             raise CorruptData(
                 f"the keys end after {self._received} of {self._nbytes} bytes: send the rest"
             )
-        if self._wanted.keys is None and path is not None:
-            with _whole:
-                self._wanted.load(os.fspath(path))
+        if not self._right:
+            raise _refused()
         return Found(self._key_id, self._sha256.hexdigest(), self._nbytes)
 
     def _is_full(self) -> bool:
@@ -122,11 +130,9 @@ class KeyCheck:
         return self._filled == size
 
     def _advance(self) -> None:
-        self._filled = 0
-        try:
+        self._filled, self._target = 0, None
+        with contextlib.suppress(StopIteration):
             self._target = next(self._parser)
-        except StopIteration:
-            self._target = None
 
     def _hash(self, data: memoryview) -> None:
         """Adds bytes to the hash. The checksum is the hash of all bytes before it."""
@@ -147,13 +153,15 @@ class KeyCheck:
         yield memoryview(name)
         _require(any(name), "they have no name of a secret key")
         self._key_id = name.hex()
-        if self._wanted.keys is None:
-            yield self._nbytes - FRAME - NAME
+        keys = self._wanted.keys
+        if isinstance(keys, TfheKeys):
+            yield from self._read_tfhe(keys)
         else:
-            yield from self._read_keys(bytes(name))
+            yield from self._read_keys(keys, bytes(name))
         checksum = bytearray(CHECKSUM)
         yield memoryview(checksum)
         _require(bytes(checksum) == self._sealed, "the checksum is wrong: they were damaged")
+        self._right = True
 
     def _check_header(self, header: bytes) -> None:
         right = self._wanted.header(self._nbytes)
@@ -169,11 +177,24 @@ class KeyCheck:
             )
         _require(header[40:] == right[40:], "their header gives another length than was announced")
 
-    def _read_keys(self, name: bytes) -> Generator[memoryview | int, None, None]:
+    def _read_tfhe(self, keys: TfheKeys) -> Generator[memoryview | int, None, None]:
+        """The keys of TFHE. The library reads them as one object alone, and what it then checks is
+        checked here: of their words, that no polynomial and not all of the key for switching are one
+        word (docs/format.md)."""
+        packing = bytearray(1)
+        yield memoryview(packing)
+        _require_program(packing[0] == 0)
+        words = [(keys.polynomials, keys.polynomial, keys.word), (1, keys.switching, 4)]
+        for count, nbytes, word in words:
+            yield SEED
+            bodies = bytearray(nbytes)
+            for _ in range(count):
+                yield memoryview(bodies)
+                _require(bodies[word:] != bodies[:-word], "a key hides nothing")
+
+    def _read_keys(self, keys: RlweKeys, name: bytes) -> Generator[memoryview | int, None, None]:
         """The keys of a scheme over RLWE. Each becomes an object of its own, which the library reads
         as it reads all."""
-        keys = self._wanted.keys
-        assert keys is not None
         head = bytearray(5)
         yield memoryview(head)
         flags, count = head[0], int.from_bytes(head[1:], "little")
@@ -230,6 +251,10 @@ def check_size(keys: Wanted, nbytes: int) -> None:
         raise LimitExceeded(
             f"the program's keys have {size} bytes, and {nbytes} were announced: make them from its manifest"
         )
+
+
+def _refused() -> CorruptData:
+    return CorruptData("the keys were refused: send them again from the start")
 
 
 def _require(holds: bool, what: str) -> None:

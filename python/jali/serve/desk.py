@@ -92,7 +92,8 @@ class Desk:
         self.rooms: dict[str, int] = {}  # the bytes for keys, by worker
         self._marginals = Marginals()
         self._batch_limits: dict[str, int] = {}
-        self.broken = False
+        self.closed = False
+        self.broken = False  # it ended because the policy and the workers disagree
 
     def add(self, program: str, max_batch: int) -> None:
         """Makes a program known, before workers have it."""
@@ -192,7 +193,8 @@ class Desk:
         return sum(self._policy.host_bytes.values())
 
     def end(self) -> None:
-        """Answers all requests that are left, and ends the timer."""
+        """Answers all requests that are left. Nothing is done any more."""
+        self.closed = True
         if self._timer is not None:
             self._timer.cancel()
         for request in list(self.tickets):
@@ -203,7 +205,7 @@ class Desk:
     def handle(self, event: on.Event) -> None:
         """Tells the policy of an event, and does what it decides."""
         self._events.append(event)
-        if self._busy or self.broken:
+        if self._busy or self.closed:
             return
         self._busy = True
         try:
@@ -314,7 +316,7 @@ class Desk:
     def _reply(self, request: str) -> None:
         ticket = self.tickets[request]
         answer = ticket.answer
-        assert answer is not None
+        assert answer is not None and not answer.code
         queue = max(0.0, ticket.began - ticket.came - ticket.load)
         self._answer(request, Result(answer.body, queue, ticket.load, ticket.compute))
 

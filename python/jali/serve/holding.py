@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -249,14 +250,8 @@ class Holding:
 def forget(path: str) -> None:
     """Tells the system that a file need not stay in its memory."""
     if hasattr(os, "posix_fadvise"):
-        try:
-            descriptor = os.open(path, os.O_RDONLY)
-        except OSError:
-            return
-        try:
-            os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        finally:
-            os.close(descriptor)
+        with contextlib.suppress(OSError), Path(path).open("rb") as file:
+            os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def _made(known: _Known, path: str) -> tuple[Any, Any]:

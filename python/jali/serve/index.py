@@ -10,7 +10,9 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 
-__all__ = ["OPEN", "Index", "KeySet", "Upload", "Usage"]
+from jali.serve.refusal import Refusal
+
+__all__ = ["OPEN", "Index", "IndexUnavailable", "KeySet", "Upload", "Usage"]
 
 #: The state of an upload that takes bytes. Others are "done", "refused" and "lost".
 OPEN = "open"
@@ -79,14 +81,45 @@ class Usage:
     uploads: int
 
 
+class IndexUnavailable(Refusal):
+    """The database of an index does not answer, or was lost within a transaction. The sentence is for
+    clients.
+
+    reason: for who runs the service.
+    unknown: whether nobody knows if the transaction came to pass. If not, it changed nothing.
+
+    >>> from jali.serve.index import IndexUnavailable
+    >>> IndexUnavailable("the connection was refused").status
+    503
+    """
+
+    def __init__(self, reason: str, *, unknown: bool = False) -> None:
+        super().__init__(
+            "the service cannot reach its index of keys: try again",
+            503,
+            "index",
+            headers={"Retry-After": "5"},
+        )
+        self.reason, self.unknown = reason, unknown
+
+
 class Index(ABC):
     """Every method is one transaction, unless it is called within ``writing``. Several processes
     and threads may use one database.
 
-    An index is shared by all who use the same blobs: only who is within ``writing`` may add or
-    remove files of blobs. So no two do that at the same time, and what the index says of blobs holds
-    until the end.
+    An index is shared by all who use the same blobs. Who adds or removes files of blobs is within
+    ``writing``, so that what the index says of blobs holds until the end; see KeyStore.changing.
+
+    Methods of an index that others run raise IndexUnavailable.
     """
+
+    @abstractmethod
+    def name(self) -> str:
+        """The name of the store that it describes; "" if it describes none yet."""
+
+    @abstractmethod
+    def set_name(self, name: str) -> None:
+        """Says which store it describes."""
 
     @abstractmethod
     def writing(self) -> AbstractContextManager[None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -14,8 +15,9 @@ from typing import BinaryIO
 from jali._core import checks
 from jali._core.console import bytes_text
 from jali.errors import CorruptData, FileError, InvalidArgument
-from jali.serve.blobs import Blobs
+from jali.serve.blobs import Blobs, synced
 from jali.serve.index import Index, KeySet, Usage
+from jali.serve.postgres_index import PostgresIndex
 from jali.serve.refusal import Refusal
 from jali.serve.sql_index import SqliteIndex
 
@@ -52,12 +54,14 @@ class KeyStore:
     capacity: the bytes that all keys and uploads may take; None: any number. Room for new ones is
         made by removing those that were used longest ago.
     spared: sets that were used within so many seconds are not removed for others.
-    index: what the store knows of its files, e.g. a database that several machines share, if they
-        share the folder, too; None: a file of SQLite in the folder.
+    index: what the store knows of its files: the URL of a database of PostgreSQL, which several
+        machines share if they share the folder, too (see postgres_index); or an Index; None: a file
+        of SQLite in the folder. A store is always opened with the index with which it was made.
 
     May be used from several threads. A forked process opens its own.
 
-    Raises InvalidArgument, FileError and VersionError.
+    Raises InvalidArgument, FileError, VersionError, and Unsupported if the package for PostgreSQL is
+    missing.
 
     >>> import tempfile
     >>> from jali.serve.keys import KeyStore, Quota
@@ -73,7 +77,7 @@ class KeyStore:
         quota: Quota | Callable[[str], Quota] | None = None,
         capacity: int | None = None,
         spared: float = 3600.0,
-        index: Index | None = None,
+        index: Index | str | None = None,
     ) -> None:
         quota = Quota() if quota is None else quota
         self._quota = quota if callable(quota) else lambda _: quota
@@ -88,8 +92,14 @@ class KeyStore:
             self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             with self._opening():
                 self.blobs = Blobs(self._folder)
-                self.index = SqliteIndex(self._folder / "index.sqlite") if index is None else index
-                self._recover()
+                self.index = self._opened(index)
+                try:
+                    self._check_name()
+                    self._recover()
+                except BaseException:
+                    if self.index is not index:
+                        self.index.close()
+                    raise
         except OSError as error:
             if isinstance(error, FileError):
                 raise
@@ -104,6 +114,44 @@ class KeyStore:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
+    def _opened(self, index: Index | str | None) -> Index:
+        if isinstance(index, str):
+            return PostgresIndex(index)
+        return SqliteIndex(self._folder / "index.sqlite") if index is None else index
+
+    def _check_name(self) -> None:
+        """Refuses an index of another store, whose files would be removed, and one of which the
+        folder is not there. A store gets its name in three steps, any of which may be the last: it is
+        written beside the folder's files, into the index, and the file gets its place."""
+        path, new = self._folder / "store", self._folder / "store.new"
+        with self.index.writing():
+            known = self.index.name()
+            if path.exists():
+                if path.read_text() != known:
+                    raise FileError(
+                        f"the store {self._folder} was made with another index: open it with that one"
+                    )
+                return
+            name = new.read_text() if new.exists() else ""
+            if known and known != name:
+                raise FileError(
+                    f"{self._folder} is not the folder of the store that the index describes: give its folder, or mount it there"
+                )
+            if not known:
+                if any(True for _ in self.blobs.found()):
+                    raise FileError(
+                        f"{self._folder} has keys of which the index knows nothing: open the store with the index with which it was made"
+                    )
+                name = secrets.token_hex(16)
+                with open(new, "w", opener=_private) as file:
+                    file.write(name)
+                    file.flush()
+                    os.fsync(file.fileno())
+                synced(self._folder)
+                self.index.set_name(name)
+        new.rename(path)
+        synced(self._folder)
+
     def __enter__(self) -> KeyStore:
         return self
 
@@ -113,6 +161,23 @@ class KeyStore:
     def close(self) -> None:
         """Ends the connection to the index. What is stored stays."""
         self.index.close()
+
+    @contextlib.contextmanager
+    def changing(self) -> Iterator[None]:
+        """A transaction of the index within which files of blobs are added and removed.
+
+        It has a lock of the files, too, because a database whose connection was lost ends the
+        transaction before who is within it knows: another one could begin.
+
+        Raises Refusal, of status 503, if others take long.
+        """
+        with contextlib.ExitStack() as locks:
+            try:
+                locks.enter_context(self.blobs.changing())
+            except FileError as error:
+                raise Refusal(str(error), 503, "busy", headers={"Retry-After": "2"}) from None
+            locks.enter_context(self.index.writing())
+            yield
 
     def find(self, client: str, program: str, key_id: str) -> KeySet | None:
         """The keys that a client has for a program, or None. Nothing is said of other clients'.
@@ -161,7 +226,7 @@ class KeyStore:
     def clean(self) -> None:
         """Removes the files of keys that were deleted."""
         for sha256 in self.index.unused():
-            with self.index.writing():
+            with self.changing():
                 if not self.index.is_used(sha256):
                     self.blobs.remove(sha256)
                 self.index.forget(sha256)
@@ -220,7 +285,7 @@ class KeyStore:
             try:
                 self.blobs.verify(sha256)
             except CorruptData:
-                with self.index.writing():
+                with self.changing():
                     if self.index.is_used(sha256):
                         self._drop(sha256)
                         damaged.append(sha256)
@@ -228,7 +293,7 @@ class KeyStore:
         return damaged
 
     def _drop(self, sha256: str) -> None:
-        """Removes all sets with these bytes, within ``writing``."""
+        """Removes all sets with these bytes, within ``changing``."""
         while (found := self.index.any_of(sha256)) is not None:
             self.index.delete(found.client, found.key_id, found.program)
 
@@ -237,20 +302,25 @@ class KeyStore:
         self.clean()
         for sha256, nbytes in self.index.blobs().items():
             if self.blobs.nbytes(sha256) != nbytes:
-                with self.index.writing():
+                with self.changing():
                     if self.blobs.nbytes(sha256) != nbytes:
                         self._drop(sha256)
         self.clean()
         known = self.index.blobs()
         for sha256 in list(self.blobs.found()):
             if sha256 not in known:
-                with self.index.writing():
+                with self.changing():
                     if not self.index.is_used(sha256):
                         self.blobs.remove(sha256)
         for name in self.blobs.parts():
             with self.index.writing():
                 if name not in self.index.open_uploads():
                     self.blobs.drop_part(name)
+
+
+def _private(path: str, flags: int) -> int:
+    """Opens a file that only its owner may read."""
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
 def checked_client(client: str) -> str:

@@ -18,7 +18,7 @@ from jali.errors import InvalidArgument, NoDevice
 from jali.serve import pool
 from jali.serve.holding import Answer, forget
 from jali.serve.pool import Pool, ProgramFile, Report, WorkerState
-from jali.serve.process import Process, Watch
+from jali.serve.process import End, Process, Watch
 
 __all__ = ["LocalPool"]
 
@@ -52,8 +52,8 @@ class LocalPool(Pool):
                 raise NoDevice(
                     f"there is no device {name} here: give some of {', '.join(devices_of.available())}"
                 )
-        if threads is None:
-            threads = max(1, _cores() // max(1, found.count("cpu")))
+        if threads is None and found.count("cpu") > 1:
+            threads = max(1, _cores() // found.count("cpu"))
         self._threads, self._watch = threads, watch or Watch()
         self._states: dict[str, WorkerState] = {}
         for name in found:
@@ -95,6 +95,8 @@ class LocalPool(Pool):
                 end = await process.run(
                     self._begin(name), lambda frame, parts: self._heard(name, frame, parts)
                 )
+            except OSError as error:
+                end = End(False, f"it cannot be started: {error.strerror}")
             finally:
                 was_up = self._states[name].up
                 self._change(name, up=False, pid=0, memory=0, key_bytes=0)

@@ -30,6 +30,7 @@ class Marginals:
     ) -> float | None:
         """Learns from a batch. Returns the program's marginal cost if it has changed.
 
+        program, worker: their names.
         alone: the seconds that each request was predicted to take alone.
         seconds: what the batch took.
         """

@@ -155,6 +155,7 @@ class Pool(ABC):
     ) -> None:
         """Begins to start the workers, and starts them again whenever they die.
 
+        programs: that each of them runs.
         report: called with what happens, by the loop that runs this.
         """
 
@@ -173,11 +174,18 @@ class Pool(ABC):
 
     @abstractmethod
     def evict(self, worker: str, key: str) -> None:
-        """Has a worker remove keys that it does not use."""
+        """Has a worker remove keys that it does not use.
+
+        key: their name.
+        """
 
     @abstractmethod
     def forget(self, host: str, path: Path) -> None:
-        """Says that a file of keys need not stay in the memory of a machine."""
+        """Says that a file of keys need not stay in the memory of a machine.
+
+        host: the machine.
+        path: of the file.
+        """
 
     @abstractmethod
     def run(
@@ -190,8 +198,9 @@ class Pool(ABC):
         seconds: float,
         left: float | None,
     ) -> None:
-        """Has a worker compute requests of a client, of whose keys it has this name. It reports Ran.
+        """Has a worker compute requests of a client. It reports Ran.
 
+        key: the name of its keys.
         batch: a number for the report.
         bodies: the bytes of each request, or a path to them.
         seconds: how long it takes, as predicted.

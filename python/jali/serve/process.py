@@ -134,7 +134,10 @@ class Process:
         return reader
 
     def send(self, command: dict[str, Any], parts: Sequence[bytes] = ()) -> None:
-        """Writes a command, and bytes that follow it."""
+        """Writes a command.
+
+        parts: the bytes that follow it.
+        """
         if self._writer is None or self._writer.is_closing():
             return
         self._writer.write(head(command, parts))
@@ -142,11 +145,17 @@ class Process:
             self._writer.write(part)
 
     def expect(self, what: str, seconds: float) -> None:
-        """Something begins that is predicted to take so many seconds."""
+        """Something begins that is predicted to take so many seconds.
+
+        what: its name, of which there is one at a time.
+        """
         self._until[what] = time.monotonic() + self._watch.limit(seconds)
 
     def done(self, what: str) -> None:
-        """It ended."""
+        """It ended.
+
+        what: its name.
+        """
         self._until.pop(what, None)
 
     @property

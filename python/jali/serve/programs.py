@@ -54,7 +54,10 @@ class Served:
     head_bytes: int = 0
 
     def predicted(self, nbytes: int) -> float:
-        """The seconds of a request alone, by the bytes of its body."""
+        """The seconds of a request alone.
+
+        nbytes: of its body.
+        """
         return self.seconds * max(1.0, (nbytes - self.head_bytes) / self.request_bytes)
 
 
@@ -78,7 +81,10 @@ def program_bytes(program: Any) -> bytes:
 
 
 def opened(data: bytes) -> Any:
-    """The program of bytes that were checked before."""
+    """A program that was checked before.
+
+    data: its bytes.
+    """
     of: dict[int, Any] = {
         _CKKS: nn.Program,
         _TFHE: trees.Program,

@@ -263,7 +263,13 @@ def _boolean(headers: Mapping[str, str], name: str) -> bool | None:
 
 
 def digest_of(headers: Mapping[str, str], name: str) -> str:
-    """The SHA-256 of a field of digests (RFC 9530), in hexadecimal; "" for none."""
+    """The SHA-256 of a field of digests (RFC 9530), in hexadecimal; "" for none.
+
+    headers: the fields of a request.
+    name: of the field.
+
+    Raises Refusal, of status 400, for a field that says sha-256 and has none.
+    """
     match = _SHA256.search(headers.get(name, ""))
     if match is None:
         return ""

@@ -18,7 +18,7 @@ from jali.serve.gateway import Gateway
 from jali.serve.middleware import problem
 from jali.serve.refusal import Refusal
 
-__all__ = ["Tls", "serve", "subject_of"]
+__all__ = ["Tls", "listening", "serve", "subject_of"]
 
 _ESCAPED = re.compile(r'[,+"\\<>;=]')
 _SHORT = {
@@ -118,7 +118,7 @@ async def serve(
         loop.call_soon_threadsafe(ending.set)
 
     server.handle_exit = signalled
-    with _listening(host, port) as listener:
+    with listening(host, port) as listener:
         running = asyncio.create_task(server.serve(sockets=[listener]))
         stopped = asyncio.create_task(ending.wait())
         while not (server.started or running.done()):
@@ -134,15 +134,23 @@ async def serve(
         await running
 
 
-def _listening(host: str, port: int) -> socket.socket:
-    """A socket that listens. Raises InvalidArgument."""
+def listening(host: str, port: int) -> socket.socket:
+    """A socket that listens.
+
+    host: a name or an address.
+    port: of TCP; 0 for any.
+
+    Raises InvalidArgument if it cannot.
+    """
     if not 0 <= port < 1 << 16:
         raise InvalidArgument(
             f"a port is a number from 0 to 65535, not {port}: give another --port"
         )
     try:
-        family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
-        listener = socket.socket(family, kind)
+        family, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, type=socket.SOCK_STREAM
+        )[0]
+        listener = socket.socket(family, kind, protocol)  # asyncio sends at once if it is TCP's
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(address)

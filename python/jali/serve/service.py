@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from jali import errors
+from jali._core import files
+from jali._core.log import logger
 from jali.errors import Error, InternalError, InvalidArgument
 from jali.serve import answers, pool
 from jali.serve.desk import Desk, Keys
@@ -54,6 +56,29 @@ class Service:
     Its methods are for one loop of asyncio. It holds no key in its memory, and no secret.
 
     Raises InvalidArgument, FileError and the errors of reading programs.
+
+    >>> import asyncio, tempfile
+    >>> from jali.serve.keys import KeyStore
+    >>> from jali.serve.service import Service
+    >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+    >>> client, name = program.client(), program.manifest.fingerprint
+    >>> keys, request = client.evaluation_keys(), client.encrypt(examples[:1]).to_bytes()
+    >>> async def answer(store):
+    ...     service = Service({"twice": program}, store)
+    ...     await service.start()
+    ...     begun = service.uploads.create("alice", name, len(keys.to_bytes()))
+    ...     with service.uploads.append("alice", begun.upload, 0, complete=True) as append:
+    ...         append.write(keys.to_bytes())
+    ...         stored = append.end()
+    ...     ticket = await service.admit("alice", name, stored.key_id, len(request))
+    ...     result = await ticket.send(request)
+    ...     await service.stop()
+    ...     return jali.nn.Message.reply(result.body, program.manifest)
+    >>> with tempfile.TemporaryDirectory() as folder, KeyStore(folder) as store:
+    ...     reply = asyncio.run(answer(store))
+    >>> bool(np.allclose(client.decrypt(reply), 2 * examples[:1], atol=0.05))
+    True
     """
 
     def __init__(
@@ -133,7 +158,7 @@ class Service:
         programs = []
         for fingerprint, one in self._served.items():
             path = Path(self._folder.name) / fingerprint
-            path.write_bytes(self._bytes.pop(fingerprint))
+            files.save(path, self._bytes.pop(fingerprint))
             programs.append(ProgramFile(fingerprint, str(path), one.seconds == 0))
             self._desk.add(fingerprint, one.max_batch)
         self._first = asyncio.get_running_loop().create_future()
@@ -152,6 +177,7 @@ class Service:
             return
         self._draining = True
         self._desk.handle(on.Draining())
+        self._desk.up.set()  # whoever waits for a worker is refused
         end = time.monotonic() + grace
         while self._desk.tickets and time.monotonic() < end:
             await asyncio.sleep(0.02)
@@ -164,7 +190,10 @@ class Service:
 
     def retire(self, fingerprint: str) -> None:
         """Says that a program was replaced: its new requests and keys are refused with 410, and
-        what was admitted is computed."""
+        what was admitted is computed.
+
+        fingerprint: of the program.
+        """
         if fingerprint not in self._served:
             raise InvalidArgument(f"there is no program {fingerprint}: give one of `programs`")
         del self._served[fingerprint], self._manifests[fingerprint]
@@ -199,12 +228,13 @@ class Service:
             served = self.served(program)
             _check(nbytes, deadline, weight)
             until = None if deadline is None else time.monotonic() + deadline
-            await self._worker(deadline)
             keys = await self._keys(client, program, key_id)
-            if self._desk.broken or not self._started:
-                raise answers.refused("no_worker", self._limits.restart)
             if keys is None:
                 raise answers.refused("keys", None)
+            await self._worker(deadline)
+            # Nothing happens from here on until the policy knows of the request.
+            if self._desk.broken or not self._started:
+                raise answers.refused("no_worker", self._limits.restart)
             if self._desk.rooms and keys.nbytes > max(self._desk.rooms.values()):
                 raise answers.no_room()
             seconds = max(_LEAST_SECONDS, served.predicted(nbytes))
@@ -213,17 +243,19 @@ class Service:
     async def _worker(self, deadline: float | None) -> None:
         """Waits for a worker that is about to come back, as long as they take for that."""
         desk, most = self._desk, self._limits.restart
-        if desk.up.is_set() or not self._started or self._draining or desk.broken:
+        if deadline is not None:
+            most = min(most, deadline)
+        if desk.up.is_set() or not self._started:
             return
         if self._before >= self._limits.requests:
-            raise answers.refused("full", most)
+            raise answers.refused("full", self._limits.restart)
         self._before += 1
         try:
-            await asyncio.wait_for(
-                desk.up.wait(), most if deadline is None else min(most, deadline)
-            )
+            async with asyncio.timeout(most):
+                while not (desk.up.is_set() or self._draining or desk.closed):
+                    await desk.up.wait()
         except TimeoutError:
-            raise answers.refused("no_worker", most) from None
+            raise answers.refused("no_worker", self._limits.restart) from None
         finally:
             self._before -= 1
 
@@ -272,7 +304,11 @@ class Service:
         self, client: str, *, key_id: str | None = None, program: str | None = None
     ) -> int:
         """Deletes keys of a client from the store and from all devices, see KeyStore.delete.
-        Requests that wait for them are answered with 428."""
+        Requests that wait for them are answered with 428.
+
+        key_id: of which secret key; None: of each.
+        program: for which program; None: for each.
+        """
         count = await asyncio.to_thread(self._store.delete, client, key_id=key_id, program=program)
         for keys in list(self._desk.keys.values()):
             same_key, same_program = key_id in (None, keys.key_id), program in (None, keys.program)
@@ -285,7 +321,7 @@ class Service:
         while True:
             self._usage = await asyncio.to_thread(self._store.index.usage)
             await asyncio.sleep(seconds)
-            for keys in list(self._desk.keys.values()):
+            for keys in [one for one in self._desk.keys.values() if one.devices]:
                 place = keys.client, keys.program, keys.key_id
                 found = await asyncio.to_thread(self._store.find, *place)
                 if (found is None or found.sha256 != keys.sha256) and not keys.deleted:
@@ -311,7 +347,7 @@ class Service:
             self._deaths += 1
             if self._deaths >= _PATIENCE:
                 first.set_exception(
-                    InternalError(f"no worker can start: {report.reason}; see what it wrote")
+                    InternalError(f"no worker can start, see what it wrote: {report.reason}")
                 )
 
     def _measured(self, fingerprint: str, found: Mapping[str, float]) -> None:
@@ -328,11 +364,13 @@ class Service:
             return self._device_bytes
         states = self._pool.workers
         device = states[started.worker].device
-        if device == "cpu":
-            sharing = sum(one.device == "cpu" for one in states.values())
-            return int(started.free * _PART_OF_HOST / sharing)
         sharing = sum(one.device == device for one in states.values())
-        return int(started.free * _PART_OF_DEVICE / sharing)
+        part = _PART_OF_HOST if device == "cpu" else _PART_OF_DEVICE
+        if not started.free:
+            logger.warning(
+                "the free memory of %s is not known: give device_bytes=, or no keys fit", device
+            )
+        return int(started.free * part / sharing)
 
     def _observe(self, event: Event, kind: str) -> None:
         if kind:

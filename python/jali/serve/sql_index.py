@@ -1,29 +1,30 @@
 """The index in SQL that SQLite and PostgreSQL both understand, and in a file of SQLite.
 
-A class for another database gives connections, and the marks of its parameters.
+A class for another database gives connections, transactions, and the marks of its parameters.
 """
 
 from __future__ import annotations
 
+import functools
 import os
 import sqlite3
 import threading
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Concatenate, ParamSpec, TypeVar
 
 from jali.errors import FileError, VersionError
 from jali.serve.index import OPEN, Index, KeySet, Upload, Usage
 
-__all__ = ["SqlIndex", "SqliteIndex"]
+__all__ = ["TABLES", "SqlIndex", "SqliteIndex"]
 
-_VERSION = 1
+_VERSION = 2
 
-_TABLES = (
-    "CREATE TABLE IF NOT EXISTS store (version INTEGER PRIMARY KEY, turn BIGINT NOT NULL)",
+TABLES = (
+    "CREATE TABLE IF NOT EXISTS store (version INTEGER PRIMARY KEY, name TEXT NOT NULL)",
     """CREATE TABLE IF NOT EXISTS key_sets (
         client TEXT NOT NULL, program TEXT NOT NULL, key_id TEXT NOT NULL,
         sha256 TEXT NOT NULL, nbytes BIGINT NOT NULL,
@@ -44,13 +45,34 @@ _KEY_SET = ", ".join(field.name for field in fields(KeySet))
 _UPLOAD = ", ".join(field.name for field in fields(Upload))
 _USED_WITHIN = 60.0  # a use is not written again within so many seconds
 
+_P = ParamSpec("_P")
+_T = TypeVar("_T")
+
+
+def _whole(
+    method: Callable[Concatenate[SqlIndex, _P], _T],
+) -> Callable[Concatenate[SqlIndex, _P], _T]:
+    """Makes a method one that can be done again; see SqlIndex._done."""
+
+    @functools.wraps(method)
+    def run(index: SqlIndex, /, *given: _P.args, **named: _P.kwargs) -> _T:
+        return index._done(lambda: method(index, *given, **named))
+
+    return run
+
 
 class SqlIndex(Index):
     """An index in a database with tables. Statements name their parameters as ``:name``."""
 
+    #: A statement that gives a row if there is a table of the name "store".
+    _FIND_TABLES: ClassVar[str]
+    #: What to give instead of a database with tables of another version.
+    _OTHER: ClassVar[str]
+
     def __init__(self) -> None:
         self._lock = threading.RLock()  # of the connection, which threads share
         self._depth = 0
+        self._process = os.getpid()
 
     @abstractmethod
     def _run(self, sql: str, values: dict[str, Any]) -> Any:
@@ -58,25 +80,38 @@ class SqlIndex(Index):
 
     @abstractmethod
     def _begin(self) -> None:
-        """Begins a transaction that will write."""
+        """Begins a transaction that will write, once no other is under way."""
 
+    @abstractmethod
+    def _commit(self) -> None:
+        """Ends a transaction well."""
+
+    @abstractmethod
     def _roll_back(self) -> None:
-        """Ends a transaction that failed."""
-        self._run("ROLLBACK", {})
+        """Ends a transaction that failed, if it has not ended."""
 
-    def _make_tables(self) -> None:
-        """Raises VersionError if another version of Jali made them."""
-        for statement in _TABLES:
-            self._run(statement, {})
-        self._run(
-            "INSERT INTO store (version, turn) VALUES (:version, 0) ON CONFLICT (version) DO NOTHING",
-            {"version": _VERSION},
-        )
+    def _done(self, work: Callable[[], _T]) -> _T:
+        """Does work that is one transaction. If the transaction is undone because its connection was
+        lost, the work may be done again."""
+        with self._lock:
+            return work()
+
+    def _make_tables(self, tables: tuple[str, ...] = TABLES) -> None:
+        """Makes the tables if there are none, within a transaction. Raises VersionError if another
+        version of Jali made them."""
+        if not self._run(self._FIND_TABLES, {}).fetchall():
+            for statement in tables:
+                self._run(statement, {})
+            self._run("INSERT INTO store (version, name) VALUES (:v, '')", {"v": _VERSION})
         versions = [row[0] for row in self._run("SELECT version FROM store", {}).fetchall()]
         if versions != [_VERSION]:
             raise VersionError(
-                f"the store was made by another version of Jali (its version is {min(versions)}): give another folder, or use that version"
+                f"the store was made by another version of Jali (its version is {min(versions, default=0)}): give another {self._OTHER}, or use that version"
             )
+
+    def _check_process(self) -> None:
+        if os.getpid() != self._process:
+            raise FileError("an index is not shared with a forked process: open the store there")
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
@@ -87,10 +122,8 @@ class SqlIndex(Index):
             self._begin()
             self._depth = 1
             try:
-                # All writers change this row, and so wait for each other.
-                self._run("UPDATE store SET turn = turn + 1", {})
                 yield
-                self._run("COMMIT", {})
+                self._commit()
             except BaseException:
                 self._roll_back()
                 raise
@@ -100,13 +133,20 @@ class SqlIndex(Index):
     def writing(self) -> AbstractContextManager[None]:
         return self._writing()
 
-    def _write(self, sql: str, **values: Any) -> int:
+    @_whole
+    def _write(self, sql: str, /, **values: Any) -> int:
         with self.writing():
             return int(self._run(sql, values).rowcount)
 
-    def _rows(self, sql: str, **values: Any) -> list[tuple[Any, ...]]:
-        with self._lock:
-            return list(self._run(sql, values).fetchall())
+    @_whole
+    def _rows(self, sql: str, /, **values: Any) -> list[tuple[Any, ...]]:
+        return list(self._run(sql, values).fetchall())
+
+    def name(self) -> str:
+        return str(self._rows("SELECT name FROM store")[0][0])
+
+    def set_name(self, name: str) -> None:
+        self._write("UPDATE store SET name = :name", name=name)
 
     def _key_sets(self, where: str, **values: Any) -> list[KeySet]:
         return [
@@ -128,6 +168,7 @@ class SqlIndex(Index):
         )
         return found[0] if found else None
 
+    @_whole
     def put(self, keys: KeySet) -> None:
         with self.writing():
             self.delete(keys.client, keys.key_id, keys.program)
@@ -147,6 +188,7 @@ class SqlIndex(Index):
             key_id=keys.key_id,
         )
 
+    @_whole
     def delete(self, client: str, key_id: str | None = None, program: str | None = None) -> int:
         where, values = "client = :client", {"client": client}
         for name, value in (("key_id", key_id), ("program", program)):
@@ -209,6 +251,7 @@ class SqlIndex(Index):
         found = self._rows(f"SELECT {_UPLOAD} FROM uploads WHERE upload = :name", name=name)
         return Upload(*found[0]) if found else None
 
+    @_whole
     def take(self, name: str, holder: str) -> Upload | None:
         with self.writing():
             found = self.upload(name)
@@ -248,6 +291,7 @@ class SqlIndex(Index):
             for row in self._rows("SELECT upload FROM uploads WHERE state = :state", state=OPEN)
         ]
 
+    @_whole
     def drop_uploads(self, before: float) -> list[str]:
         old = "FROM uploads WHERE touched < :before"
         if not self._rows(f"SELECT 1 {old} LIMIT 1", before=before):
@@ -279,10 +323,12 @@ class SqliteIndex(SqlIndex):
     Usage(nbytes=0, sets=0, reserved=0, uploads=0)
     """
 
+    _FIND_TABLES = "SELECT 1 FROM sqlite_master WHERE name = 'store'"
+    _OTHER = "folder"
+
     def __init__(self, path: str | os.PathLike[str], *, patience: float = 30.0) -> None:
         super().__init__()
         self._path = Path(path)
-        self._process = os.getpid()
         try:
             self._connection = sqlite3.connect(
                 self._path, timeout=patience, isolation_level=None, check_same_thread=False
@@ -292,11 +338,11 @@ class SqliteIndex(SqlIndex):
             self._connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.Error as error:
             raise FileError(f"{self._path} cannot be used as an index: {error}") from None
-        self._make_tables()
+        with self.writing():
+            self._make_tables()
 
     def _run(self, sql: str, values: dict[str, Any]) -> Any:
-        if os.getpid() != self._process:
-            raise FileError("an index is not shared with a forked process: open the store there")
+        self._check_process()
         try:
             return self._connection.execute(sql, values)
         except sqlite3.Error as error:
@@ -304,6 +350,9 @@ class SqliteIndex(SqlIndex):
 
     def _begin(self) -> None:
         self._run("BEGIN IMMEDIATE", {})
+
+    def _commit(self) -> None:
+        self._run("COMMIT", {})
 
     def _roll_back(self) -> None:
         if self._connection.in_transaction:  # an error may have ended it

@@ -138,7 +138,10 @@ class Ticket:
         return self._desk.seconds_left(self)
 
     def end(self, outcome: Result | Refusal) -> None:
-        """Answers it. The service calls it."""
+        """Answers it. The service calls this.
+
+        outcome: the result, or why there is none.
+        """
         self.state, self.body = "done", b""
         if self._outcome.done():
             return

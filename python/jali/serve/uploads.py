@@ -240,7 +240,7 @@ class Uploads:
                 with self._store.blobs.open(begun.sha256) as file:
                     while piece := file.read(1 << 20):
                         check.feed(piece)
-                if check.finish(self._store.blobs.path(begun.sha256)).sha256 != begun.sha256:
+                if check.finish().sha256 != begun.sha256:
                     return None
             except FileNotFoundError:
                 return None
@@ -303,7 +303,7 @@ class Uploads:
 
     def _store_keys(self, upload: Upload, part: Part, keys: Found) -> Upload:
         """Keeps the keys that an upload brought, all at once."""
-        with self._index.writing():
+        with self._store.changing():
             found = self._index.upload(upload.upload)
             if found is None or found.state != OPEN or found.holder != self._me:
                 raise _taken_over()
@@ -419,7 +419,7 @@ class Append:
                 found = self._uploads._index.upload(upload.upload)
                 return self._uploads._mine(upload.client, found)
             try:
-                keys = self._check.finish(self._part.path)
+                keys = self._check.finish()
                 if upload.sha256 not in ("", keys.sha256):
                     raise CorruptData(
                         "the keys have another hash than was announced: send them again"
@@ -481,10 +481,13 @@ class Append:
             self._noted = self._received
 
     def _fail(self) -> None:
-        """Ends the upload, too."""
-        self._uploads._end(self._upload, "refused")
-        self._uploads._count("refused")
-        self._close(None)
+        """Ends the upload, too. If the index cannot be told, what came is not acknowledged, and who goes
+        on is refused again."""
+        try:
+            self._uploads._end(self._upload, "refused")
+            self._uploads._count("refused")
+        finally:
+            self._close(None)
 
     def _close(self, check: KeyCheck | None) -> None:
         self._ended = True

@@ -17,9 +17,19 @@ from jali.program.integers.manifest import Manifest as IntegersManifest
 from jali.program.manifest import Manifest
 from jali.tfhe import trees
 
-__all__ = ["EVERY_LEVEL", "FRAME", "HEADER", "NAME", "RlweKeys", "Wanted", "wanted"]
+__all__ = [
+    "EVERY_LEVEL",
+    "FRAME",
+    "HEADER",
+    "NAME",
+    "SEED",
+    "RlweKeys",
+    "TfheKeys",
+    "Wanted",
+    "wanted",
+]
 
-HEADER, CHECKSUM, NAME = 48, 16, 16
+HEADER, CHECKSUM, NAME, SEED = 48, 16, 16, 32
 FRAME = HEADER + CHECKSUM
 EVERY_LEVEL = 0xFFFF  # how the bytes write the level of a key that serves all
 
@@ -53,13 +63,29 @@ class RlweKeys:
 
 
 @dataclass(frozen=True)
+class TfheKeys:
+    """The keys of TFHE that a program uses: a bootstrapping key, and a key for switching.
+
+    polynomials: how many bodies the bootstrapping key has.
+    polynomial: the bytes of one of them.
+    word: the bytes of a word of them.
+    switching: the bytes of all bodies of the key for switching, whose words have 4 bytes.
+    """
+
+    polynomials: int
+    polynomial: int
+    word: int
+    switching: int
+
+
+@dataclass(frozen=True)
 class Wanted:
     """The bytes of keys that a program's clients send.
 
     params: the parameters of the program, which the bytes name by a hash.
     scheme: the number of the scheme in the header.
     least, most: how many bytes the object has; they are equal if the manifest alone says it.
-    keys: the keys of a scheme over RLWE; None for TFHE, whose object is one key.
+    keys: which keys the object has.
     load: reads keys from bytes or a path with the library's checks.
     """
 
@@ -67,7 +93,7 @@ class Wanted:
     scheme: int
     least: int
     most: int
-    keys: RlweKeys | None
+    keys: RlweKeys | TfheKeys
     load: Callable[[Any], Any]
 
     def header(self, nbytes: int) -> bytes:
@@ -191,11 +217,15 @@ def _of_integers(manifest: IntegersManifest) -> Wanted:
 def _of_trees(manifest: trees.Manifest) -> Wanted:
     params = manifest.params
     nbytes = FRAME + NAME + 1 + params.key_bytes
+    word = params.torus_bits // 8
+    bodies = params.rotation_key_bytes - SEED
     return Wanted(
         params,
         _TFHE,
         nbytes,
         nbytes,
-        None,
+        TfheKeys(
+            bodies // (params.N * word), params.N * word, word, params.switch_key_bytes - SEED
+        ),
         lambda source: tfhe.EvaluationKeys.load(source, params, max_bytes=_ANY),
     )

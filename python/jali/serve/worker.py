@@ -9,7 +9,6 @@ from __future__ import annotations
 import faulthandler
 import os
 import queue
-import resource
 import signal
 import socket
 import sys
@@ -22,6 +21,7 @@ from typing import Any
 
 from jali._core.log import logger
 from jali.errors import DeviceLost, Error
+from jali.serve import memory
 from jali.serve.frames import head, read
 from jali.serve.holding import Answer, Holding, Stopped, unexpected
 
@@ -93,7 +93,7 @@ class Worker:
 
     def _beat(self, seconds: float) -> None:
         while True:
-            self._tell({"is": "alive", "memory": _resident()})
+            self._tell({"is": "alive", "memory": memory.resident()})
             time.sleep(seconds)
 
     def _begin(self, command: dict[str, Any]) -> None:
@@ -114,7 +114,7 @@ class Worker:
             self._tell({"is": "failed", "code": error.code, "text": str(error)})
             os._exit(1)
         self._holding = holding
-        self._tell({"is": "ready", "measured": measured, "free": free_bytes(command["device"])})
+        self._tell({"is": "ready", "measured": measured, "free": memory.free(command["device"])})
 
     def _load(self, command: dict[str, Any]) -> None:
         key = command["key"]
@@ -163,27 +163,6 @@ class Worker:
             "held": self._holding.nbytes,
         }
         self._tell(report, [one.body for one in answers])
-
-
-def _resident() -> int:
-    """The bytes of memory of this process."""
-    try:
-        pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss << 10
-    return pages * resource.getpagesize()
-
-
-def free_bytes(device: str) -> int:
-    """The bytes that are free for keys on a device, where the system says it; else 0."""
-    if device != "cpu":
-        return 0
-    try:
-        lines = Path("/proc/meminfo").read_text(encoding="ascii").splitlines()
-    except OSError:
-        return 0
-    found = [line.split()[1] for line in lines if line.startswith("MemAvailable:")]
-    return int(found[0]) << 10 if found else 0
 
 
 def main() -> int:

@@ -296,7 +296,7 @@ class EncryptedArray(Shaped):
                 "a message is divided by clear numbers alone: for others say what x // 0 is, "
                 "evaluator.apply(lambda x, y: x // y if y else 0, x, y)"
             )
-        if (np.asarray(other) == 0).any():
+        if (checks.as_array(other, "a divisor is a whole number, or an array of them") == 0).any():
             raise InvalidArgument("a divisor is 0: use other numbers")
         return other
 

@@ -399,13 +399,14 @@ class EncryptedIntegers(Shaped):
                 "weights are clear: for two encrypted vectors write (x * y).sum(). The products have the bits of x and y, and "
                 'x.astype("uint16") has more'
             )
-        array = np.asarray(weights)
         if not self.shape:
             raise InvalidArgument("a single encrypted number has no axis along which to multiply")
+        refusal = (
+            f"weights must be {self.shape[-1:]} whole numbers, one for each number of the last axis"
+        )
+        array = checks.as_array(weights, refusal)
         if array.shape != self.shape[-1:] or array.dtype.kind not in "biu":
-            raise InvalidArgument(
-                f"weights must be {self.shape[-1:]} whole numbers, one for each number of the last axis"
-            )
+            raise InvalidArgument(refusal)
         ends = [(int(w) * self._range()[0], int(w) * self._range()[1]) for w in array]
         low, high = sum(min(two) for two in ends), sum(max(two) for two in ends)
         width, signed = self._type_of_sum(low, high, dtype, bits)
@@ -421,6 +422,10 @@ class EncryptedIntegers(Shaped):
         """
         if axis is None:
             return self.ravel().sort(descending=descending)
+        if isinstance(axis, tuple):
+            raise InvalidArgument(
+                f"sort takes one axis, not {checks.shown(axis)}: axis=None sorts all elements into one axis"
+            )
         x, shape, length = self._rows(axis)
         done = self._made(
             self._core.sort(x._ct, length, checks.flag(descending, "descending")), (*shape, length)

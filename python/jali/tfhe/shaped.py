@@ -79,6 +79,8 @@ class Shaped(Encrypted):
             return self._taken(np.asarray(self._addresses()[index]))
         except IndexError as error:
             raise IndexOutOfRange(str(error)) from None
+        except (ValueError, TypeError) as error:  # of a slice
+            raise InvalidArgument(str(error)) from None
 
     def __iter__(self) -> Iterator[Self]:
         if not self.shape:

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <optional>
+#include <random>
 #include <string>
 #include <system_error>
 
@@ -23,17 +24,19 @@ class NewFile {
  public:
   /// mode: as of open(), before the umask.
   NewFile(const fs::path& path, mode_t mode) : path_(path) {
-    // Two writers of one path have files of their own; the last one to finish wins.
+    // Two writers of one path have files of their own; the last one to finish wins. Nobody can take
+    // all names before, as they are drawn at random.
     std::string leaf = path.filename().string();
     leaf.resize(std::min(leaf.size(), kLongestLeaf));
     leaf.append(".").append(std::to_string(::getpid())).append("-");
+    std::random_device draw;
     for (int attempt = 0; descriptor_ < 0; ++attempt) {
       std::string name = leaf;  // in steps, because GCC 12 warns of chained sums
-      name.append(std::to_string(attempt)).append(".new");
+      name.append(std::to_string(draw())).append(".new");
       name_ = path.parent_path() / name;
       descriptor_ =
           ::open(name_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode);
-      if (descriptor_ < 0 && (errno != EEXIST || attempt == 1000))
+      if (descriptor_ < 0 && (errno != EEXIST || attempt == 100))
         fail_file(path_, "written", errno);
     }
   }

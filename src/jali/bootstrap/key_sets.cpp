@@ -209,9 +209,10 @@ KeyLevels key_levels(const ckks::ParamsPtr& params, std::span<const int> log_slo
     if (r != 0) out.rotations[r] = std::max(out.rotations[r], level);
   };
   for (const auto& [steps, level] : rotations) {
-    if (!fewest) add(steps, level);
-    for (const int part : fewest ? rlwe::binary_steps(steps, p.slots()) : std::vector<int>{}) {
-      add(part, level);
+    if (fewest) {
+      for (const int part : rlwe::binary_steps(steps, p.slots())) add(part, level);
+    } else {
+      add(steps, level);
     }
   }
   std::vector<int> wanted;

@@ -39,7 +39,9 @@ KeySet keys_within(const std::vector<KeySet>& sets, std::size_t memory);
 struct KeyChoice {
   /// The set of the fewest keys; further rotations are then composed of rotations by powers of two.
   bool fewest = false;
-  std::optional<std::size_t> memory{};  // the fastest of at most so many bytes, for bootstrapping
+  /// The fastest set for bootstrapping of at most so many bytes. Keys for further rotations are not
+  /// counted.
+  std::optional<std::size_t> memory{};
 };
 
 /// The keys for bootstrapping these packings and for further rotations, each with the highest level

@@ -111,11 +111,7 @@ std::vector<int> Evaluator::found_composition(int steps, int level) const {
       return known->second;
     }
   }
-  std::vector<int> available;
-  for (const auto& [r, key] : keys_->rotations) {
-    if (serves(*key, level)) available.push_back(r);
-  }
-  const std::vector<int> parts = fewest_rotations(steps, available, params()->n() / 2);
+  const std::vector<int> parts = fewest_rotations(steps, rotations_at(level), params()->n() / 2);
   bool fresh = false;
   {
     const std::lock_guard lock(compositions_mutex_);
@@ -123,6 +119,32 @@ std::vector<int> Evaluator::found_composition(int steps, int level) const {
   }
   if (fresh && parts.size() > 1 && composed_) composed_(steps, parts.size());
   return parts;
+}
+
+std::vector<int> Evaluator::rotations_at(int level) const {
+  std::vector<int> out;
+  for (const auto& [r, key] : keys_->rotations) {
+    if (serves(*key, level)) out.push_back(r);
+  }
+  return out;
+}
+
+std::shared_ptr<const RotationTree> Evaluator::rotation_tree(std::span<const int> steps,
+                                                             int level) const {
+  const auto at = std::pair(std::vector<int>(steps.begin(), steps.end()), level);
+  {
+    const std::lock_guard lock(compositions_mutex_);
+    if (const auto known = trees_.find(at); known != trees_.end()) return known->second;
+  }
+  std::vector<std::vector<int>> compositions;
+  for (const int r : steps) {
+    compositions.push_back(has_rotation(r, level) ? std::vector<int>{} : composition(r, level));
+  }
+  auto tree = std::make_shared<const RotationTree>(
+      jali::rlwe::rotation_tree(steps, compositions, rotations_at(level), params()->n() / 2));
+  if (keys_->recorder) return tree;  // every use of a key is to be written down
+  const std::lock_guard lock(compositions_mutex_);
+  return trees_.emplace(at, std::move(tree)).first->second;
 }
 
 // --- checks -------------------------------------------------------------------------------------

@@ -21,6 +21,8 @@
 
 namespace jali::rlwe {
 
+struct RotationTree;  // composed.h
+
 /// The parameters' tables of key switching with the keys of a client. All operations are const and
 /// may be used from several threads. Two operands must have equal levels, and equal batches unless
 /// the second one's is 1. Operations throw InvalidArgument for others, for another memory and for
@@ -68,6 +70,9 @@ class Evaluator {
   /// fewest_rotations finds them. They are kept, so that they are searched once. Throws KeyMissing
   /// if there are none.
   std::vector<int> composition(int steps, int level) const;
+  /// How several rotations of one operand share their parts (composed.h). It is kept, too. Throws
+  /// KeyMissing if one of them has no key and cannot be composed.
+  std::shared_ptr<const RotationTree> rotation_tree(std::span<const int> steps, int level) const;
 
   // --- checks ---------------------------------------------------------------------------------
   /// Throws KeyMismatch unless the keys belong to this secret.
@@ -186,6 +191,7 @@ class Evaluator {
   void check_source(const Ciphertext* source) const;
   /// See composition. Empty if there is none, or if nothing is to be rotated.
   std::vector<int> found_composition(int steps, int level) const;
+  std::vector<int> rotations_at(int level) const;  // those that have keys
   Ciphertext rotate_lifted(const Lifted& lifted, const Ciphertext& source, int steps) const;
   Extended rotate_lifted_extended(const Lifted& lifted, const Ciphertext& source, int steps) const;
   backend::Rotated rotated_view(const Lifted& lifted, const Ciphertext& source, int steps) const;
@@ -199,6 +205,7 @@ class Evaluator {
   const Composed composed_;
   mutable ForkSafe<std::mutex> compositions_mutex_;
   mutable std::map<std::pair<int, int>, std::vector<int>> compositions_;  // by steps and level
+  mutable std::map<std::pair<std::vector<int>, int>, std::shared_ptr<const RotationTree>> trees_;
 };
 
 }  // namespace jali::rlwe

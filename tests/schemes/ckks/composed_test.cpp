@@ -5,6 +5,7 @@
 #include <array>
 #include <bit>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <numeric>
 #include <utility>
@@ -88,6 +89,69 @@ TEST(KeyRotations, AreThoseOfTheirKind) {
             (std::vector{1, -1, 2, -2, 4, -4, 8}));
 }
 
+// The rotations of the ends of a tree, and of how many parts each is made.
+struct Ends {
+  std::vector<std::size_t> steps, parts;
+};
+Ends ends_of(const rlwe::RotationTree& tree, std::size_t slots) {
+  Ends branches{{0}, {0}}, out;
+  const auto follow = [&](const rlwe::RotationTree::Edge& edge, Ends& to) {
+    const std::size_t by = modulo(edge.steps, slots);
+    to.steps.push_back((branches.steps.at(edge.from) + by) % slots);
+    to.parts.push_back(branches.parts.at(edge.from) + (by != 0 ? 1 : 0));
+  };
+  for (const auto& edge : tree.made) follow(edge, branches);
+  for (const auto& edge : tree.ends) follow(edge, out);
+  return out;
+}
+
+TEST(RotationTree, SharesParts) {
+  // 101 .. 104 share the rotation by 100, and 203 the one by 200, of which 100 + 100 is none.
+  const std::array<int, 6> keys = {1, 2, 3, 4, 100, 200};
+  const std::array<int, 7> steps = {0, 3, 101, 102, 103, 104, 203};
+  std::vector<std::vector<int>> compositions(2);
+  for (std::size_t k = 2; k < steps.size(); ++k) {
+    compositions.push_back(fewest_rotations(steps[k], keys, 512));
+    EXPECT_EQ(compositions.back().size(), 2U);
+  }
+  const auto tree = rlwe::rotation_tree(steps, compositions, keys, 512);
+  EXPECT_EQ(tree.made, (std::vector<rlwe::RotationTree::Edge>{{0, 100}, {0, 3}}));
+  EXPECT_EQ(tree.ends, (std::vector<rlwe::RotationTree::Edge>{
+                           {0, 0}, {0, 3}, {1, 1}, {1, 2}, {1, 3}, {1, 4}, {2, 200}}));
+}
+
+TEST(RotationTree, MakesEveryRotationOfTheFewestParts) {
+  JALI_SEEDED(random);
+  for (int round = 0; round < 50; ++round) {
+    const std::size_t slots = std::size_t{1} << (5 + random() % 7);
+    std::vector<int> keys = rlwe::power_rotations(slots);
+    std::ranges::shuffle(keys, random);
+    keys.resize(std::max<std::size_t>(3, random() % keys.size()));
+    std::vector<int> steps;
+    std::vector<std::vector<int>> compositions;
+    std::size_t alone = 0;  // branches if nothing is shared
+    for (int k = 0; k < 40; ++k) {
+      const int step = static_cast<int>(random() % slots);
+      auto parts = fewest_rotations(step, keys, slots);
+      if (step != 0 && parts.empty()) continue;
+      if (parts.size() == 1) parts.clear();
+      alone += parts.empty() ? 0 : parts.size() - 1;
+      steps.push_back(step);
+      compositions.push_back(std::move(parts));
+    }
+    const auto tree = rlwe::rotation_tree(steps, compositions, keys, slots);
+    const Ends ends = ends_of(tree, slots);
+    ASSERT_EQ(ends.steps.size(), steps.size());
+    for (std::size_t k = 0; k < steps.size(); ++k) {
+      EXPECT_EQ(ends.steps[k], modulo(steps[k], slots));
+      const std::size_t parts = compositions[k].empty() ? steps[k] != 0 : compositions[k].size();
+      EXPECT_EQ(ends.parts[k], parts);
+    }
+    EXPECT_LE(tree.made.size(), alone);
+    for (const auto& edge : tree.made) EXPECT_TRUE(std::ranges::count(keys, edge.steps) > 0);
+  }
+}
+
 class Composed : public ::testing::TestWithParam<Scheme> {
  protected:
   static std::vector<Complex> turned(std::vector<Complex> v, int steps) {
@@ -110,20 +174,38 @@ TEST_P(Composed, EveryRotationByPowers) {
   }
   const ckks::Hoisted hoisted = e.hoist(x);
   for (const int steps : {0, 2, 3, -171}) {
-    w.expect(ckks::composed_rotate_hoisted(e, hoisted, steps), turned(v, steps), 0.2);
     w.expect(e.reduce(ckks::composed_rotate_extended(e, hoisted, steps)), turned(v, steps), 0.2);
   }
-  // 0 + 1 + 85 + 3, of which two are composed, and the sum itself once more.
-  ckks::Extended one = e.extend(x), sum = e.extend(x);
-  const ckks::Extended* operands[] = {&one, &one, &sum};
-  const int steps[] = {1, 85, 3};
-  ckks::composed_rotate_accumulate(e, sum, operands, steps);
-  std::vector<Complex> want = v;
+}
+
+TEST_P(Composed, SumsOfRotationsShareTheirBranches) {
+  World w(GetParam(), rlwe::power_rotations(512));
+  const auto& e = *w.evaluator;
+  const int steps[] = {0, 1, 85, 3, 87};  // of which three are composed
+  std::vector<ckks::Extended> operands;
+  std::vector<Complex> want(512, 0.0);
   for (const int r : steps) {
+    const auto v = w.vector(0.2);
     const auto term = turned(v, r);
     for (std::size_t i = 0; i < want.size(); ++i) want[i] += term[i];
+    operands.push_back(e.extend(w.encrypt(v)));
   }
-  w.expect(e.reduce(sum), want, 0.2);
+  const auto sum_of = [&](std::size_t at_a_time) {
+    rlwe::RotatedSum<ckks::Evaluator> sum(e, steps, operands[0].level);
+    for (std::size_t k = 0; k < operands.size(); k += at_a_time) {
+      std::vector<const ckks::Extended*> some;
+      for (std::size_t i = k; i < std::min(k + at_a_time, operands.size()); ++i) {
+        some.push_back(&operands[i]);
+      }
+      sum.add(k, some);
+    }
+    return e.reduce(sum.take());
+  };
+  const auto one = sum_of(1), all = sum_of(5);
+  w.expect(all, want, 0.2);
+  for (std::size_t c = 0; c < 2; ++c) {
+    EXPECT_EQ(std::memcmp(one.parts[c].data(), all.parts[c].data(), all.parts[c].bytes()), 0);
+  }
 }
 
 TEST_P(Composed, OfTheKeysThatServeTheLevel) {

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["KeySet", "extra_of", "key_sets", "levels_of"]
+__all__ = ["KeySet", "extra_of", "key_sets", "levels_of", "signed"]
 
 _PARTS = 3  # uses of one more key in a rotation that is composed already
 _MORE = 0.08  # part of the keys of a set that the next has more
@@ -27,8 +27,11 @@ _Parts = npt.NDArray[np.int8]
 
 @dataclass(frozen=True)
 class KeySet:
-    """steps: of the rotations that have keys, signed.
-    extra: what composing the others costs beyond a rotation each."""
+    """Rotations that have keys.
+
+    steps: of these rotations, signed.
+    extra: what composing the others costs beyond a rotation each.
+    """
 
     steps: tuple[int, ...]
     extra: float
@@ -53,7 +56,7 @@ def key_sets(
         saved = _saved(parts, steps, weights, every, most, most)
         chosen.append(int(every[np.argmax(saved)]))
         parts = _with(parts, chosen[-1], most)
-    for one in tuple(chosen):  # one that was chosen before others may be composed of these
+    for one in tuple(chosen):  # a key is left out if its rotation can be composed of later ones
         fewer = [c for c in chosen if c != one]
         if np.all((found := _parts(slots, fewer, most, there))[steps] <= most):
             chosen, parts = fewer, found
@@ -101,10 +104,16 @@ def levels_of(
     return {key: level for key, level in found.items() if key not in others}
 
 
+def signed(step: int, slots: int) -> int:
+    """A rotation in its shorter direction; half of the slots counts as positive."""
+    half = slots // 2
+    return (step + half - 1) % slots - half + 1
+
+
 def _weighted(
     slots: int, costs: Mapping[int, float]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """The rotations that are some, from 1 on, and what each costs."""
+    """The rotations, from 1 to slots - 1, and what each costs. That by 0 is none."""
     found: dict[int, float] = {}
     for step, cost in costs.items():
         found[step % slots] = found.get(step % slots, 0.0) + cost
@@ -114,9 +123,8 @@ def _weighted(
 
 
 def _signed(steps: Iterable[int], slots: int) -> tuple[int, ...]:
-    """Rotations in their shorter directions; half of the slots counts as positive."""
-    half = slots // 2
-    return tuple(sorted((step + half - 1) % slots - half + 1 for step in steps))
+    """Rotations in their shorter directions, sorted."""
+    return tuple(sorted(signed(step, slots) for step in steps))
 
 
 def _parts(slots: int, keys: Collection[int], most: int, parts: _Parts | None = None) -> _Parts:

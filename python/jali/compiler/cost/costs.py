@@ -21,6 +21,7 @@ from jali.compiler.cost.keys import key_bytes, plain_bytes, whole_key_bytes
 from jali.compiler.cost.measured import (
     DEEP,
     DIAGONALS,
+    FEWER_KEYS_ON_GPU,
     PRESETS,
     STORED,
     SUM,
@@ -60,8 +61,9 @@ _DOCUMENT = schema.record(
         "together": _SHARE,
         "sparse": schema.listed(schema.pair(schema.whole(1, _MOST_SLOTS), _SHARE), most=64),
         **dict.fromkeys(STORAGE, _STORED),
+        "fewer_keys": schema.listed(schema.pair(_SHARE, _SHARE), most=64),
     },
-    {"sparse": ()},
+    {"sparse": (), "fewer_keys": ()},
 )
 
 
@@ -84,6 +86,8 @@ class Costs:
     together: what each of several ciphertexts of an array costs in thousandths of one alone.
     expanded, streamed, made: what a product with a diagonal takes longer than with a resident one,
         in thousandths of `plain`, if its diagonal is stored so (jali.compiler.runtime.storage).
+    fewer_keys: (the time of a bootstrapping with fewer keys over that with all, as it is planned
+        and as it was measured), in thousandths, ascending; empty if plans are right.
     """
 
     unit: str
@@ -99,6 +103,7 @@ class Costs:
     expanded: int = field(kw_only=True)
     streamed: int = field(kw_only=True)
     made: int = field(kw_only=True)
+    fewer_keys: tuple[tuple[int, int], ...] = ()
 
     def of_storage(self, kind: str, level: int) -> int:
         """What a product with a diagonal at a level takes longer than with a resident one."""
@@ -124,6 +129,17 @@ class Costs:
             for real, pair in zip(self.real, self.pair, strict=True)
         )
 
+    def slower(self, planned: float) -> float:
+        """How many times as long a bootstrapping takes with fewer keys than with all.
+
+        planned: the same, as keys.relative_time gives it.
+        """
+        if not self.fewer_keys:
+            return planned
+        plans, times = np.array(self.fewer_keys).T / 1000
+        beyond = max(1.0, planned / float(plans[-1]))
+        return float(np.interp(planned, plans, times)) * beyond
+
     def slowed(self, factor: float) -> Costs:
         """The same with bootstrappings that take so many times as long."""
 
@@ -144,6 +160,7 @@ class Costs:
             "expanded": self.expanded,
             "streamed": self.streamed,
             "made": self.made,
+            **({"fewer_keys": [list(pair) for pair in self.fewer_keys]} if self.fewer_keys else {}),
         }
 
     @classmethod
@@ -158,6 +175,9 @@ class Costs:
         storage = {name: found[name] for name in STORAGE}
         if sorted(storage.values()) != list(storage.values()):
             raise ValueError("the costs of stored matrices do not grow as their bytes fall")
+        fewer = np.array(found["fewer_keys"] or [(0, 0)])
+        if np.any(np.diff(fewer, axis=0) <= 0) or (found["fewer_keys"] and fewer[0, 0] < 1000):
+            raise ValueError("times with fewer keys do not grow from those with all")
         rotation, plain, product, added, real, pair = rows
         return cls(
             found["unit"],
@@ -171,6 +191,7 @@ class Costs:
             found["together"],
             tuple(found["sparse"]),
             **storage,
+            fewer_keys=tuple(found["fewer_keys"]),
         )
 
 
@@ -185,6 +206,12 @@ def costs_of(params: Params, device: str, packings: Sequence[int] = ()) -> Costs
 
     packings: the numbers of slots below all for which Costs.sparse is wanted.
     """
+    found = _costs_of(params, device, packings)
+    on_gpu = device.startswith("cuda") and params.bootstraps
+    return replace(found, fewer_keys=FEWER_KEYS_ON_GPU) if on_gpu else found
+
+
+def _costs_of(params: Params, device: str, packings: Sequence[int]) -> Costs:
     tables = _tables(device)
     table = tables.get((params.word, params.log_n))
     if table is not None and (table["real"] or not params.bootstraps):

@@ -78,6 +78,20 @@ NEEDED = (*KINDS, *STORED)
 SUM = "products"
 DIAGONALS, TOGETHER = 32, 8
 PRESETS = {15: "n15_small", 16: "n16_fast", 17: "n17_deep"}
+#: The time of a bootstrapping with fewer keys over that with all, as plans of its transforms count
+#: it and as it was measured on a GPU, in thousandths
+#: (bench/results/bootstrap-keys-h200-2026-11-23.jsonl). A GPU computes the rotations of a transform
+#: in one pass if each has a key, so composed ones cost it more. On a CPU the plans are right.
+FEWER_KEYS_ON_GPU = (
+    (1000, 1000),
+    (1073, 1216),
+    (1133, 1385),
+    (1159, 1464),
+    (1203, 1641),
+    (1279, 1792),
+    (1566, 2133),
+    (1764, 2462),
+)
 _SCALE_BITS = (40.0, 30.0, 25.0)
 _DEEP_BITS = 15.0
 

@@ -16,7 +16,7 @@ from jali.compiler.frontends.client_steps import both, cast_to, like
 from jali.compiler.frontends.client_values import Clear, constant, step
 from jali.program.clear.values import Shape
 
-__all__ = ["FAR", "Mask", "joint_mask", "mask_by", "scaled_mask"]
+__all__ = ["FAR", "Mask", "is_mask", "joint_mask", "mask_by", "scaled_mask"]
 
 #: Numbers that are at most this, added to what goes into a softmax, leave nothing of a share.
 FAR = -1e9
@@ -24,7 +24,10 @@ FAR = -1e9
 
 @dataclass(frozen=True, eq=False)
 class Mask:
-    """keep: flags, whether a number counts."""
+    """A mask.
+
+    keep: flags that say whether a number counts.
+    """
 
     keep: Clear
 
@@ -42,6 +45,12 @@ class Mask:
     def numbers(self) -> Clear:
         """1 where a number counts, and 0 elsewhere."""
         return cast_to(self.keep, "real")
+
+
+def is_mask(numbers: Any) -> bool:
+    """Whether all numbers of an array of the model are 0, or far below."""
+    array = np.asarray(numbers)
+    return bool(np.all((array == 0) | (array <= FAR)))
 
 
 def mask_by(condition: Clear, inside: Any, outside: Any) -> Mask | None:
@@ -68,13 +77,13 @@ def scaled_mask(x: Any, factor: Any) -> Mask | None:
 
 def joint_mask(a: Any, b: Any) -> Mask | None:
     """The sum of two masks, of which one may be an array of the model of zeros and numbers far
-    below; None if one of both is none."""
+    below; None if neither is a mask, or if the other is neither."""
     if not isinstance(a, Mask):
         a, b = b, a
     if not isinstance(a, Mask):
         return None
     if isinstance(b, Mask):
         return Mask(both("and")(a.keep, b.keep))
-    if isinstance(b, Clear) or not np.all((np.asarray(b) == 0) | (np.asarray(b) <= FAR)):
+    if isinstance(b, Clear) or not is_mask(b):
         return None
     return Mask(both("and")(a.keep, constant(np.asarray(b) == 0)))

@@ -7,6 +7,7 @@ refused, as it would mix the examples.
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -37,6 +38,7 @@ __all__ = [
     "looked_up",
     "multiply",
     "part_of",
+    "parts_of",
     "place_of",
     "power",
     "reduced",
@@ -123,6 +125,12 @@ def part_of(x: Clear, axis: int, start: int | None, stop: int | None, by: int) -
     low, high, _ = slice(start, stop, by).indices(n)
     last = None if by < 0 and high < 0 else high
     return step("slice", [x], {"axis": axis, "start": low, "stop": last, "step": by})
+
+
+def parts_of(x: Clear, axis: int, sizes: Sequence[int]) -> list[Clear]:
+    """An axis cut into parts of these sizes."""
+    ends = itertools.accumulate(sizes, initial=0)
+    return [part_of(x, axis, low, high, 1) for low, high in itertools.pairwise(ends)]
 
 
 def joined(values: Sequence[Clear], axis: int) -> Clear:

@@ -102,7 +102,7 @@ def check_end(graph: Graph, parts: Parts, examples: Sequence[Array]) -> None:
     if len(examples_of):
         raise InvalidArgument(
             f"what the client computes of decrypted numbers is no number (NaN) for {len(examples_of)} of the first {len(some[0])} examples of the calibration, "
-            f"first for example {examples_of[0]}: it has a function, such as a logarithm, that its numbers have no value of. Leave that function out, or give other examples"
+            f"first for example {examples_of[0]}: it takes a function, such as a logarithm, of numbers for which that is not defined. Leave that function out, or give other examples"
         )
 
 

@@ -6,8 +6,9 @@ known without any result of the server; it ends where sums and products with wei
 what follows the first operation that a server could not compute, or would approximate, if nothing
 but such operations, moves and arithmetic follows.
 
-A model is a list of operations, of any package, that take and give values by names. What they are
-says the reader of the package's models, by the functions of Cutter that raise NotImplementedError.
+A model is a list of operations, of any package, that take and give values by names. The reader of
+the package's models says what the operations are: it overrides the functions of Cutter that raise
+NotImplementedError.
 """
 
 from __future__ import annotations
@@ -23,11 +24,13 @@ Operation = Any  # of the package's models
 
 
 class Cutter:
-    """A model, while it is found out where it is cut.
+    """A model that is being cut.
 
     nodes: its operations, in order.
     outputs: the names of its results.
     clear: values that the client could compute before encrypting, by their names.
+    of: the operation that gives each value, by its name; users: the operations that take it. They
+        are there after connect().
     """
 
     def __init__(self) -> None:
@@ -52,8 +55,8 @@ class Cutter:
         raise NotImplementedError
 
     def starts(self, node: Operation) -> bool:
-        """Whether an operation, whose results are clear, is for the client, and all that leads to
-        it."""
+        """Whether the client computes an operation whose results are clear, and with it all that
+        leads to it."""
         raise NotImplementedError
 
     def goes_through(self, node: Operation) -> bool:
@@ -62,11 +65,11 @@ class Cutter:
         raise NotImplementedError
 
     def may_end(self, node: Operation) -> bool:
-        """Whether a client has the operation."""
+        """Whether a client can compute the operation."""
         raise NotImplementedError
 
     def is_head(self, node: Operation) -> bool:
-        """Whether a server does not compute it, or approximates it."""
+        """Whether a server does not compute the operation, or approximates it."""
         raise NotImplementedError
 
     # --- the parts --------------------------------------------------------------------------------
@@ -103,6 +106,7 @@ class Cutter:
         }
 
     def _with_sources(self, node: Operation, chosen: set[int]) -> None:
+        """Adds an operation to the chosen ones, and all that lead to it."""
         pending = [node]
         while pending:
             one = pending.pop()
@@ -112,6 +116,8 @@ class Cutter:
             pending += [self.of[n] for n in self.taken(one) if n in self.clear and n in self.of]
 
     def _goes_on(self, node: Operation, chosen: set[int]) -> bool:
+        """Whether the part before goes on through an operation: at least one value that it takes is
+        given by a chosen operation, and the others are inputs of whole numbers or flags."""
         varying = self.varying(node)
         made = [id(self.of[n]) in chosen for n in varying if n in self.of]
         rest = [self.clear[n].kind != "real" for n in varying if n not in self.of]

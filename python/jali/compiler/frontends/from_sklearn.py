@@ -203,6 +203,11 @@ def _polynomial(builder: Builder, x: Node, model: Any, name: str, output: str, l
 
 def _untransformed(builder: Builder, x: Node, model: Any, name: str, output: str) -> Node:
     """What a regressor predicts, as its target was before it was scaled."""
+    if trees.is_trees(model.regressor_):
+        inner = one_text(type(model.regressor_).__name__)
+        raise Unsupported(
+            f"{name}: {inner} is compiled alone: compile its regressor_, and let the client apply transformer_.inverse_transform to the results"
+        )
     y = _traced(builder, x, model.regressor_, f"{name}.regressor", output)
     scaler, kind = model.transformer_, type(model.transformer_).__name__
     if kind == "FunctionTransformer" and scaler.inverse_func is None:

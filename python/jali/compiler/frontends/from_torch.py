@@ -35,7 +35,7 @@ __all__ = ["trace_in_parts", "trace_module"]
 
 _ROUNDS = 4  # operators are decomposed at most so many times
 _TOLERANCE = {"float64": 1e-6, "float32": 1e-3}  # of the largest number; 0.1 for other types
-_TRIALS = 4  # of results that are whole numbers, with numbers that are off by so much
+_TRIALS = 4  # computations of whole numbers from decrypted numbers that are off by the tolerance
 
 
 def trace_module(module: Any, example: tuple[Any, ...]) -> Graph:
@@ -111,6 +111,8 @@ class _Opened:
 
 @contextlib.contextmanager
 def _exporting(module: Any, example: tuple[Any, ...]) -> Iterator[_Opened]:
+    """The module in eval mode, without gradients, and its examples as tensors. Raises Unsupported
+    and InvalidArgument for what is no module, and for examples that it does not take."""
     try:
         import torch
     except ImportError:
@@ -138,8 +140,7 @@ def _whole(opened: _Opened, exported: Any) -> Graph:
     return graph
 
 
-# --- what goes in
-# -----------------------------------------------------------------------------------
+# --- what goes in ---------------------------------------------------------------------------------
 
 
 def _check_parameters(torch: Any, module: Any) -> None:
@@ -304,17 +305,16 @@ def _depending(exported: Any) -> list[Any]:
     return [n for n, depends in found.items() if depends and n.op == "call_function"]
 
 
-# --- the check
-# --------------------------------------------------------------------------------------
+# --- the check ------------------------------------------------------------------------------------
 
 #: A result, and which of its numbers stay if what is decrypted is off by a little.
 Checked = tuple[Array, Any]
 
 
 def _parted(graph: Graph, parts: Parts, off: float) -> Callable[[list[Array]], list[Checked]]:
-    """What gives the results of a module that is cut.
+    """A function that computes the results of a module that is cut.
 
-    off: by how much what is decrypted may be, in units of its largest number.
+    off: how far decrypted numbers may be off, in units of the largest of them.
     """
 
     def run(arrays: list[Array]) -> list[Checked]:

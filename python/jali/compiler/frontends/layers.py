@@ -168,8 +168,7 @@ def padded(x: Traced, widths: Sequence[tuple[int, int]], mode: str, value: float
     return x
 
 
-# --- windows
-# ----------------------------------------------------------------------------------------
+# --- windows --------------------------------------------------------------------------------------
 
 
 def convolution(
@@ -314,8 +313,7 @@ def adaptive_pool(x: Traced, sizes: Sequence[int | None]) -> Traced:
     return x
 
 
-# --- normalisation and attention
-# --------------------------------------------------------------------
+# --- normalisation and attention ------------------------------------------------------------------
 
 
 def variance(x: Traced, axes: tuple[int, ...], keepdims: bool, correction: float = 0.0) -> Traced:
@@ -413,8 +411,7 @@ def attention(q: Any, k: Any, v: Any, mask: Any, scale: float) -> Any:
     return matmul(softmax(scores if mask is None else masked(scores, mask), -1), v)
 
 
-# --- activations
-# ------------------------------------------------------------------------------------
+# --- activations ----------------------------------------------------------------------------------
 
 
 def leaky_relu(x: Traced, slope: Any) -> Traced:

@@ -76,7 +76,8 @@ def graph_of(
 
 
 def _quantises(body: Any) -> bool:
-    """Whether an operation has ends beyond which it cuts."""
+    """Whether a graph, or one inside it, has an operation that quantises, and so cuts at the ends
+    of a type."""
     inner = (g for node in body.node for a in node.attribute for g in (a.g, *a.graphs))
     kinds = ("QuantizeLinear", "QLinear", "QGemm")
     return any(node.op_type.startswith(kinds) for node in body.node) or any(map(_quantises, inner))
@@ -85,11 +86,15 @@ def _quantises(body: Any) -> bool:
 def _kept_ends(
     read: Callable[[int | None], Reader], alone: bool, examples: Sequence[Array]
 ) -> KeptEnds:
-    """The ends of quantised types that numbers of the examples leave."""
+    """The ends of quantised types that numbers of the examples leave.
+
+    alone: whether the examples have no batch.
+    """
     one = None if alone else _first_read(read, [1])
-    graph = _whole(one := one or read(None))
+    reader = one or read(None)
+    graph = _whole(reader)
     inputs = [x.reshape(-1, *node.shape) for x, node in zip(examples, graph.inputs, strict=True)]
-    return ends_left(one.limits, graph, inputs)
+    return ends_left(reader.limits, graph, inputs)
 
 
 def _compared(

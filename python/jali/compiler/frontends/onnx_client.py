@@ -6,7 +6,6 @@ refused, as it would mix the examples.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Callable, Sequence
 
@@ -21,6 +20,7 @@ from jali.compiler.frontends.client_steps import (
     cast_to,
     check_beside,
     clamped,
+    expanded,
     function,
     hard_sigmoid,
     joined,
@@ -30,6 +30,7 @@ from jali.compiler.frontends.client_steps import (
     looked_up,
     multiply,
     part_of,
+    parts_of,
     place_of,
     power,
     reduced,
@@ -143,19 +144,16 @@ def _split(inputs: Sequence[Given], attrs: Attrs) -> Result:
     if sizes is None:
         each = -(-x.shape[axis] // attrs["outputs"])
         sizes = [min(each, x.shape[axis] - k * each) for k in range(attrs["outputs"])]
-    ends = np.cumsum([0, *sizes]).tolist()
-    return [part_of(x, axis, a, b, 1) for a, b in itertools.pairwise(ends)]
+    return parts_of(x, axis, sizes)
 
 
 def _expand(inputs: Sequence[Given], attrs: Attrs) -> Result:
     x, wanted = value_of(inputs[0]), known_numbers(inputs[1], "shape")
-    if len(wanted) > x.ndim:
-        raise Unsupported("an expansion that gives the array axes before the batch")
     try:
         shape = np.broadcast_shapes(x.shape, tuple(wanted))
     except ValueError:
         raise Unsupported(f"an expansion of {x.shape} to {wanted}") from None
-    return x if shape == x.shape else step("expand", [x], {"shape": shape})
+    return expanded(x, shape)
 
 
 def _gather(inputs: Sequence[Given], attrs: Attrs) -> Result:
@@ -229,8 +227,7 @@ def _leaky_relu(inputs: Sequence[Given], attrs: Attrs) -> Result:
 def _where(inputs: Sequence[Given], attrs: Attrs) -> Result:
     values = [value_of(x) for x in inputs]
     check_beside(values)
-    largest = min(x.largest for x in values[1:])
-    return step("where", values, {}, largest=largest)
+    return step("where", values, {})
 
 
 _TO = {1: "real", 10: "real", 11: "real", 16: "real", 6: "whole", 7: "whole", 9: "flag"}
@@ -269,7 +266,7 @@ def _quantised(inputs: Sequence[Given], attrs: Attrs) -> Result:
     if kind not in TYPE_ENDS or attrs.get("output_dtype"):
         raise Unsupported("quantised numbers of this type")
     low, high = (constant(np.float64(end)) for end in TYPE_ENDS[kind])
-    rounded = step("function", [both("divide")(x, scale)], {"function": "round"})
+    rounded = function("round", both("divide")(x, scale))
     cut = step("minimum", [step("maximum", [add(rounded, zero), low], {}), high], {})
     return step("cast", [cut], {"kind": "whole", "largest": LONG}, largest=0)
 
@@ -349,7 +346,7 @@ def _one_hot(inputs: Sequence[Given], attrs: Attrs) -> Result:
     order = list(range(places.ndim))
     order.insert(axis, places.ndim)
     flags = flags if axis == places.ndim else transposed(flags, order)
-    return step("where", [flags, constant(on), constant(off)], {}, largest=constant(on).largest)
+    return step("where", [flags, constant(on), constant(off)], {})
 
 
 OPERATIONS: dict[str, Callable[[Sequence[Given], Attrs], Result]] = {

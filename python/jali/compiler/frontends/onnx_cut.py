@@ -95,7 +95,7 @@ def _names(node: Any) -> Iterator[str]:
 
 
 class _Cutter(Cutter):
-    """A model in ONNX, while it is found out where it is cut.
+    """A model in ONNX that is being cut.
 
     constants: arrays that are known.
     """
@@ -212,8 +212,8 @@ class _Cutter(Cutter):
         return name in self.constants
 
     def starts(self, node: Any) -> bool:
-        """Whether a node is for the client, of inputs: it looks up or compares, or computes with
-        whole numbers what no server does."""
+        """Whether the client computes a node before it encrypts: it looks up or compares, or
+        computes with whole numbers what no server does."""
         takes = [self.clear[n] for n in node.input if n in self.clear]
         whole = all(x.kind != "real" for x in takes)
         op, head = node.op_type, self.is_head(node)
@@ -229,11 +229,11 @@ class _Cutter(Cutter):
         return node.op_type in MOVES or (node.op_type in MERGES and merges)
 
     def may_end(self, node: Any) -> bool:
-        """Whether a client has the operator."""
+        """Whether a client can compute the operator."""
         return node.op_type in OPERATIONS and node.domain in ("", "ai.onnx")
 
     def is_head(self, node: Any) -> bool:
-        """Whether a server has it not, or approximates it."""
+        """Whether a server does not compute it, or approximates it."""
         varying = [bool(name) and name not in self.constants for name in node.input]
         return is_head(node.op_type, varying, _attrs(node, self.opset, self.batches))
 

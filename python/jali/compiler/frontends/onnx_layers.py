@@ -28,8 +28,7 @@ from jali.errors import Unsupported
 __all__ = ["LAYERS"]
 
 
-# --- matrices
-# ---------------------------------------------------------------------------------------
+# --- matrices -------------------------------------------------------------------------------------
 
 
 def _gemm(inputs: Sequence[Value], attrs: Attrs) -> Value:
@@ -140,8 +139,7 @@ def _contracted(a: Value, left: str, b: Value, right: str, needed: set[str]) -> 
     return y.reshape(tuple(sizes(names))), names
 
 
-# --- normalisation
-# ----------------------------------------------------------------------------------
+# --- normalisation --------------------------------------------------------------------------------
 
 
 def _batch_norm(inputs: Sequence[Value], attrs: Attrs) -> Value:
@@ -197,8 +195,7 @@ def _lp_norm(inputs: Sequence[Value], attrs: Attrs) -> Value:
     return x * (x * x).sum(axis, keepdims=True)._function("inverse_sqrt")
 
 
-# --- softmax and losses
-# -----------------------------------------------------------------------------
+# --- softmax and losses ---------------------------------------------------------------------------
 
 
 def _shape_of(x: Value) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ import numpy as np
 
 from jali.compiler.frontends import conditions, layers, maxima
 from jali.compiler.frontends.onnx_values import (
+    FLOATS,
     Attrs,
     Operation,
     Value,
@@ -34,12 +35,10 @@ INSTEAD = {
     **dict.fromkeys(("Round", "Floor", "Ceil", "Mod"), STEP.format("leave it out")),
     "Equal": COMPARISON,
 }
-_FLOATS = (1, 10, 11, 16)  # TensorProto's numbers of the types of real numbers
 _BOOL = 9
 
 
-# --- arithmetic
-# -------------------------------------------------------------------------------------
+# --- arithmetic -----------------------------------------------------------------------------------
 
 
 def _real(value: Value) -> Value:
@@ -112,7 +111,7 @@ def _single_power(x: Traced, exponent: float) -> Traced:
 def _cast(inputs: Sequence[Value], attrs: Attrs) -> Value:
     if attrs["to"] == _BOOL and conditions.is_condition(inputs[0]):
         return inputs[0]
-    if attrs["to"] not in _FLOATS:
+    if attrs["to"] not in FLOATS:
         raise Unsupported(
             "a conversion to whole numbers or conditions: programs compute with real numbers, leave it out"
         )
@@ -196,8 +195,7 @@ def _never(inputs: Sequence[Value], attrs: Attrs) -> Value:
     return np.zeros(inputs[0].shape, np.bool_)
 
 
-# --- sums
-# -------------------------------------------------------------------------------------------
+# --- sums -----------------------------------------------------------------------------------------
 
 
 def _reduced(mean: bool, inside: str = "", outside: str = "") -> Operation:

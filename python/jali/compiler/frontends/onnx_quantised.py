@@ -16,6 +16,7 @@ import numpy as np
 from jali.compiler.frontends import layers
 from jali.compiler.frontends.onnx_layers import LAYERS
 from jali.compiler.frontends.onnx_values import (
+    FLOATS,
     Attrs,
     Operation,
     Value,
@@ -45,8 +46,8 @@ __all__ = ["NOT_DEQUANTISED", "OF_QUANTISED", "QUANTISED", "moved_along"]
 NOT_DEQUANTISED = "quantised numbers stand for real ones, which programs compute: let DequantizeLinear follow at once, or export the model as it was before it was quantised"
 _OWN_SCALE = "the scale or the zero point of other numbers than those that it takes"
 
+# TensorProto's numbers of types.
 _TYPES = {2: "uint8", 3: "int8", 4: "uint16", 5: "int16", 21: "uint4", 22: "int4"}
-_FLOATS = (1, 10, 11, 16)
 
 
 # --- scales and zero points -----------------------------------------------------------------------
@@ -229,7 +230,7 @@ def _global_mean(inputs: Sequence[Value], attrs: Attrs) -> Value:
 
 def _cast(inputs: Sequence[Value], attrs: Attrs) -> Value:
     value = inputs[0]
-    if attrs["to"] not in _FLOATS or isinstance(value, Zero):
+    if attrs["to"] not in FLOATS or isinstance(value, Zero):
         raise Unsupported(NOT_DEQUANTISED)
     if not isinstance(value, Quantised):
         return value

@@ -23,6 +23,7 @@ from jali.compiler.frontends.tracing import Traced
 from jali.errors import InvalidArgument, Unsupported
 
 __all__ = [
+    "FLOATS",
     "Attrs",
     "Operation",
     "Value",
@@ -36,6 +37,8 @@ __all__ = [
     "text",
     "whole_numbers",
 ]
+
+FLOATS = (1, 10, 11, 16)  #: TensorProto's numbers of the types of real numbers.
 
 Value = Any  # a traced array, an array in the clear, or None for an input that is left out
 Attrs = dict[str, Any]

@@ -98,8 +98,7 @@ def _transposed(inputs: Sequence[Value], attrs: Attrs) -> Value:
     return layers.padded(y, [(-a, -b) for a, b in pads], "constant")
 
 
-# --- pools
-# ------------------------------------------------------------------------------------------
+# --- pools ----------------------------------------------------------------------------------------
 
 
 def _average_pool(inputs: Sequence[Value], attrs: Attrs) -> Value:

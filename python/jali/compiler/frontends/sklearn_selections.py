@@ -63,7 +63,9 @@ def columns_of(builder: Builder, x: Node, name: str, columns: Numbers) -> Node:
 def _picked(model: Any, label: str, columns: Any, features: int) -> Numbers:
     """The numbers of the features that a step of a ColumnTransformer takes."""
     known = getattr(model, "_transformer_to_input_indices", {})
-    return np.asarray(known.get(label, np.arange(features)[columns]), np.intp).ravel()
+    # Names of columns, and functions of a table, are numbers there.
+    picked = known[label] if label in known else np.arange(features)[columns]
+    return np.asarray(picked, np.intp).ravel()
 
 
 def joined(builder: Builder, x: Node, model: Any, name: str, traced: Traced) -> Node:

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-__all__ = ["given_arguments", "label_of", "name_of", "takes_of"]
+__all__ = ["given_arguments", "is_node", "label_of", "leaves_of", "mapped", "name_of", "takes_of"]
 
 #: Arguments that say where and how numbers are kept.
 _STORAGE = frozenset(
@@ -21,11 +21,31 @@ def name_of(target: Any) -> str:
     return str(getattr(packet, "__name__", packet))
 
 
+def is_node(value: Any) -> bool:
+    """Whether it is a node of an exported graph."""
+    return hasattr(value, "op") and hasattr(value, "graph")
+
+
+def mapped(value: Any, of: Callable[[Any], Any]) -> Any:
+    """Arguments of an operator, with of(node) in the place of every node."""
+    if isinstance(value, dict):
+        return {key: mapped(v, of) for key, v in value.items()}
+    if isinstance(value, (list, tuple)):
+        found = [mapped(v, of) for v in value]
+        return tuple(found) if isinstance(value, tuple) else found
+    return of(value) if is_node(value) else value
+
+
+def leaves_of(module: Any) -> set[str]:
+    """The paths of the parts of a module that have no parts themselves."""
+    return {path for path, part in module.named_modules() if not any(part.children())}
+
+
 def label_of(node: Any, leaves: set[str]) -> str:
     """The path of the module that calls an operator, and the operator's name unless that module has
     no parts.
 
-    leaves: the paths of modules without parts.
+    leaves: as of leaves_of.
     """
     stack = list((node.meta.get("nn_module_stack") or {"": ("", None)}).values())
     path, name = str(stack[-1][0]).split("@")[0], name_of(node.target)

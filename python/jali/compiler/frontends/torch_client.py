@@ -62,7 +62,7 @@ COMPARING: dict[str, Operator] = {}
 def translated(name: str, bound: Mapping[str, Any], like: Sequence[Like | None]) -> list[Result]:
     """The results of an operator. Raises Unsupported.
 
-    bound: its arguments by PyTorch's names, and `like` for those that take it.
+    bound: its arguments by PyTorch's names, and `like` if its function here takes that.
     like: what PyTorch says of each result; None for those that nobody takes.
     """
     found = OPERATIONS[name](**_unmasked(name, bound))
@@ -88,7 +88,7 @@ def _unmasked(name: str, bound: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _check(x: Clear | Mask, like: Like) -> None:
-    """Raises Unsupported for a result that is another one than PyTorch's, or has no batch."""
+    """Raises Unsupported for a result without a batch, or whose shape or kind is not PyTorch's."""
     if not x.shape or x.shape[0] != 1:
         raise Unsupported(ALONG_BATCH)
     same = x.shape == like.shape
@@ -241,10 +241,7 @@ def _comparison(op: str, **how: bool) -> Operator:
 def _logical(op: str, **how: bool) -> Operator:
     def operator(x: Given, other: Given, like: Like) -> Clear:
         a, b = as_kind(x, "flag"), as_kind(other, "flag")
-        for flags, rest in (
-            (x, b),
-            (other, a),
-        ):  # masks often have such a part that changes nothing
+        for flags, rest in ((x, b), (other, a)):  # masks often have a part that changes nothing
             if op == "and" and not isinstance(flags, Clear) and np.all(flags):
                 check_beside([a, b])
                 return expanded(rest, like.shape)
@@ -328,12 +325,8 @@ def _where(condition: Given, x: Given, other: Given, like: Like) -> Clear | Mask
                 raise Unsupported(MISPLACED)
             return found
     values = [flags, as_type(x, like.dtype), as_type(other, like.dtype)]
-    return _chosen(values)
-
-
-def _chosen(values: Sequence[Clear]) -> Clear:
     check_beside(values)
-    return step("where", values, {}, largest=min(x.largest for x in values[1:]))
+    return step("where", values, {})
 
 
 def _masked_fill(x: Given, mask: Given, value: Given, like: Like) -> Clear | Mask:

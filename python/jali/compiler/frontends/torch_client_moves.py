@@ -5,7 +5,6 @@ Arguments and results as in jali.compiler.frontends.torch_client. Nothing here i
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -18,6 +17,7 @@ from jali.compiler.frontends.client_steps import (
     joined,
     looked_up,
     part_of,
+    parts_of,
     reduced,
     reshaped,
     transposed,
@@ -104,8 +104,7 @@ def _split(x: Clear, split_size: Any = None, split_sizes: Any = None, dim: int =
     n = x.shape[axis]
     if not isinstance(sizes, Sequence):
         sizes = [min(sizes, n - k) for k in range(0, n, sizes)]
-    ends = itertools.accumulate(sizes, initial=0)
-    return [part_of(x, axis, a, b, 1) for a, b in itertools.pairwise(ends)]
+    return parts_of(x, axis, sizes)
 
 
 def _chunk(x: Clear, chunks: int, dim: int = 0) -> list[Clear]:
@@ -162,7 +161,7 @@ def _triangle(lower: bool) -> Operator:
         rows, columns = x.shape[-2:]
         below = np.tri(rows, columns, diagonal if lower else diagonal - 1, dtype=np.bool_)
         values = [constant(below if lower else ~below), x, as_type(np.zeros(()), like.dtype)]
-        return step("where", values, {}, largest=x.largest)
+        return step("where", values, {})
 
     return apply
 
@@ -202,7 +201,7 @@ def inside(places: Clear, rows: int) -> Clear:
     if isinstance(places.source, Argument) and places.source.low >= 0:
         return places
     below = step("less", [places, constant(np.int64(0))], {})
-    return step("where", [below, constant(np.int64(rows)), places], {}, largest=places.largest)
+    return step("where", [below, constant(np.int64(rows)), places], {})
 
 
 def _embedding(

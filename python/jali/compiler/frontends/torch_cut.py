@@ -17,7 +17,15 @@ from jali.compiler.frontends.client_steps import reshaped
 from jali.compiler.frontends.client_values import Clear, argument, constant, kind_of, steps_of
 from jali.compiler.frontends.cutter import Cutter
 from jali.compiler.frontends.layers import MISPLACED
-from jali.compiler.frontends.torch_arguments import given_arguments, label_of, name_of, takes_of
+from jali.compiler.frontends.torch_arguments import (
+    given_arguments,
+    is_node,
+    label_of,
+    leaves_of,
+    mapped,
+    name_of,
+    takes_of,
+)
 from jali.compiler.frontends.torch_client import (
     COMPARING,
     MERGES,
@@ -42,9 +50,9 @@ _OF_SHAPES = frozenset(
     {f"{name}_like" for name in ("zeros", "ones", "full", "empty")}
     | {f"new_{name}" for name in ("zeros", "ones", "full", "empty")}
 )
-#: Of what these look up, an argument says between which numbers it lies.
+#: Of operators that look up, the argument with the places, which must be numbers of rows.
 _PLACES = {"embedding": "indices", "embedding_bag": "indices", "one_hot": "x"}
-_ANY = constant(0.0)  # stands for what depends on encrypted numbers
+_ANY = constant(0.0)  # stands for any value that depends on the inputs
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,8 +70,12 @@ class TorchCut:
 
 
 def cut_of(torch: Any, exported: Any, module: Any) -> Callable[[], TorchCut] | None:
-    """What cuts an exported module; None if its client would compute nothing, or its server. The
-    function that is given raises Unsupported."""
+    """A function that cuts an exported module, or raises Unsupported; None if the client would have
+    nothing to compute, or the server.
+
+    The exported graph is written in other operators that compute the same, see
+    jali.compiler.frontends.torch_rewrites.
+    """
     join_bags(exported)
     cutter = _Cutter(torch, exported, module)
     cutter.forward()
@@ -74,8 +86,7 @@ def cut_of(torch: Any, exported: Any, module: Any) -> Callable[[], TorchCut] | N
 
 
 class _Cutter(Cutter):
-    """An exported module, while it is found out where it is cut. Values are named as the nodes of
-    the exported graph.
+    """An exported module that is being cut. Values are named as the nodes of the exported graph.
 
     known: tensors that depend on no input, by their nodes.
     light: values that whole numbers and flags alone decide, with none of the model's weights.
@@ -93,7 +104,7 @@ class _Cutter(Cutter):
         self.ports: list[str] = []
         self.kept: list[Any] = []
         self.gives_values = True  # whether every result is a value of the graph
-        self.leaves = {name for name, part in module.named_modules() if not any(part.children())}
+        self.leaves = leaves_of(module)
 
     # --- what is known, and what the client could compute -----------------------------------------
 
@@ -111,8 +122,8 @@ class _Cutter(Cutter):
             elif node.op == "call_function" and not name_of(node.target).startswith("_assert"):
                 self._operator(node)
         results = results_of(self.exported)
-        self.gives_values = all(hasattr(x, "op") for x in results)
-        self.outputs = [x.name for x in results if hasattr(x, "op")]
+        self.gives_values = all(map(is_node, results))
+        self.outputs = [x.name for x in results if is_node(x)]
         self.kept = [n for n in self.nodes if not any(x in self.clear for x in self.given(n))]
 
     def _port(self, node: Any) -> None:
@@ -129,8 +140,8 @@ class _Cutter(Cutter):
     def _operator(self, node: Any) -> None:
         name = name_of(node.target)
         if all(source in self.known for source in node.all_input_nodes):
-            loaded = _mapped(node.args, self.known), _mapped(node.kwargs, self.known)
-            self.known[node] = node.target(*loaded[0], **loaded[1])
+            args, kwargs = (mapped(v, self.known.__getitem__) for v in (node.args, node.kwargs))
+            self.known[node] = node.target(*args, **kwargs)
             return
         if name in _OF_SHAPES:
             self.known[node] = self._of_shape(node)
@@ -149,11 +160,12 @@ class _Cutter(Cutter):
         made = node.meta["val"]
         shape, device = node.args[0].meta["val"].shape, made.device
         shaped = self.torch.zeros(shape, dtype=made.dtype, device=device)
-        args = (shaped, *_mapped(node.args[1:], self.known))
-        kwargs = {**_mapped(node.kwargs, self.known), "dtype": made.dtype}
+        rest, named = (mapped(v, self.known.__getitem__) for v in (node.args[1:], node.kwargs))
+        args, kwargs = (shaped, *rest), {**named, "dtype": made.dtype}
         return node.target(*args, **kwargs)
 
     def _translate(self, node: Any, name: str) -> None:
+        """Adds an operator's results to the clear values. Raises Unsupported."""
         results = self._results(node, name, self.clear)
         given = self.given(node)
         places = {n: self._place(n) for n in given}
@@ -165,13 +177,15 @@ class _Cutter(Cutter):
             self.light |= set(given)
 
     def _float_size(self, source: Any) -> int:
-        """How many different real numbers of the model a node takes, or 1 if all are equal."""
+        """How many real numbers a node is, if it is one of the model's: 1 if all are equal. 0 if it
+        depends on the inputs, or has whole numbers or flags."""
         value = self.known.get(source)
         if value is None or not value.is_floating_point() or not value.numel():
             return 0
         return 1 if bool((value == value.flatten()[0]).all()) else value.numel()
 
     def _place(self, name: str) -> int:
+        """Which of its operator's results a value is."""
         node = self.by_name[name]
         return int(node.args[1]) if node.target is operator.getitem else 0
 
@@ -190,24 +204,20 @@ class _Cutter(Cutter):
     def _bound(self, node: Any, name: str, values: Mapping[str, Any] | None) -> dict[str, Any]:
         """The arguments of an operator: clear values, and arrays of the model.
 
-        values: by the names of nodes; None stands for any.
+        values: the clear values, by the names of nodes; None puts _ANY in their place.
         """
 
-        def loaded(value: Any) -> Any:
-            if isinstance(value, (list, tuple)):
-                return [loaded(v) for v in value]
-            if not (hasattr(value, "op") and hasattr(value, "graph")):
-                return value
-            if value in self.known:
-                return self._array(self.known[value])
-            return _ANY if values is None else values[value.name]
+        def loaded(source: Any) -> Any:
+            if source in self.known:
+                return self._array(self.known[source])
+            return _ANY if values is None else values[source.name]
 
         takes, found = takes_of(OPERATIONS[name]), dict[str, Any]()
         for key, value, other in given_arguments(node.target, node.args, node.kwargs):
             if isinstance(value, self.torch.dtype) or key == "dtype":
-                continue  # what the result is says its type
+                continue  # the result's type is known from the graph
             if key in takes:
-                found[key] = loaded(value)
+                found[key] = mapped(value, loaded)
             elif other:
                 raise Unsupported(f"{name} with {key}={value}")
         return found
@@ -235,7 +245,8 @@ class _Cutter(Cutter):
         return Like(tuple(int(n) for n in value.shape), dtype)
 
     def with_products(self) -> bool:
-        """Whether divisions and look-ups by what the client knows were written as products."""
+        """Writes the server's divisions and look-ups by what the client knows as products, and
+        tells whether there were any."""
 
         def constant_array(node: Any) -> Any:
             return self._array(self.known[node]) if node in self.known else None
@@ -260,8 +271,8 @@ class _Cutter(Cutter):
         return self.by_name[name] in self.known
 
     def starts(self, node: Any) -> bool:
-        """Whether a node is for the client, of inputs: whole numbers and flags decide it alone, or
-        it compares, or looks up by numbers that are no constants."""
+        """Whether the client computes a node before it encrypts: whole numbers and flags decide it
+        alone, or it compares, or looks up by numbers that are no constants."""
         name, varying = name_of(node.target), self.varying(node)
         if all(self.clear[n].kind != "real" or n in self.light for n in varying):
             return True
@@ -270,14 +281,15 @@ class _Cutter(Cutter):
         return name in COMPARING
 
     def goes_through(self, node: Any) -> bool:
-        """Whether a node moves numbers, or makes fewer of several."""
+        """Whether a node moves numbers or compares them, makes fewer numbers, or is a sum or a
+        product of several values or with a single number of the model."""
         name = name_of(node.target)
         sizes = [self._float_size(source) for source in node.all_input_nodes]
         merges = len(set(self.varying(node))) > 1 or max(sizes) <= 1
         return name in MOVES or (name in MERGES and merges)
 
     def may_end(self, node: Any) -> bool:
-        """Whether a client has the operator, and what it is given."""
+        """Whether a client can compute the operator with these arguments."""
         name = name_of(node.target)
         try:
             return name in OPERATIONS and self._bound(node, name, None) is not None
@@ -285,7 +297,7 @@ class _Cutter(Cutter):
             return False
 
     def is_head(self, node: Any) -> bool:
-        """Whether a server has it not, or approximates it."""
+        """Whether a server does not compute it, or approximates it."""
         name = name_of(node.target)
         return is_head(name, self._bound(node, name, None), self._first_like(node))
 
@@ -369,12 +381,13 @@ class _Cutter(Cutter):
 
 
 def _picks(node: Any, wanted: set[Any]) -> bool:
-    """Whether a node is one of several results of such that are wanted."""
+    """Whether a node picks one of the results of a wanted operator."""
     return node.target is operator.getitem and node.args[0] in wanted
 
 
 def _bounded(source: Any, node: Any) -> Argument:
-    """An argument between the numbers that the operators take which look up by it."""
+    """An argument of the client, with the least and the largest number with which all operators
+    that look up by it have a row."""
     found: Argument = source
     for user in node.users:
         name = name_of(user.target)
@@ -402,15 +415,3 @@ def _check_far(names: Sequence[str], ranges: Any) -> None:
     for name, ends in zip(names, ranges or (), strict=False):
         if ends is not None and np.any(ends[0] <= -1e30):
             raise Unsupported(f"{name}: {MISPLACED}")
-
-
-def _mapped(value: Any, known: Mapping[Any, Any]) -> Any:
-    if isinstance(value, (list, tuple)):
-        return (
-            [_mapped(v, known) for v in value]
-            if isinstance(value, list)
-            else tuple(_mapped(v, known) for v in value)
-        )
-    if isinstance(value, dict):
-        return {k: _mapped(v, known) for k, v in value.items()}
-    return known[value] if hasattr(value, "op") and hasattr(value, "graph") else value

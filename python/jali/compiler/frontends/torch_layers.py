@@ -26,8 +26,7 @@ LAYERS: dict[str, Operator] = {}
 _operator = operator_in(LAYERS)
 
 
-# --- windows
-# ----------------------------------------------------------------------------------------
+# --- windows --------------------------------------------------------------------------------------
 
 
 def _each(value: Any, axes: int, default: Any = None) -> tuple[int, ...]:
@@ -181,8 +180,7 @@ def _nearest(x: Traced, output_size: Any, scale_factors: Any = None) -> Traced:
     return x
 
 
-# --- normalisation and attention
-# --------------------------------------------------------------------
+# --- normalisation and attention ------------------------------------------------------------------
 
 
 @_operator("batch_norm", "_native_batch_norm_legit_no_training")

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from jali.compiler.frontends import conditions, layers, maxima
-from jali.compiler.frontends.client_masks import FAR
+from jali.compiler.frontends.client_masks import FAR, is_mask
 from jali.compiler.frontends.tracing import Traced
 from jali.compiler.ir.linear_ops import Dense
 from jali.errors import Unsupported
@@ -49,8 +49,7 @@ def clear(value: Value, what: str) -> Any:
     return value
 
 
-# --- arithmetic
-# -------------------------------------------------------------------------------------
+# --- arithmetic -----------------------------------------------------------------------------------
 
 
 def _scaled(value: Value, alpha: float) -> Value:
@@ -75,7 +74,7 @@ def _masked_sum(x: Value, other: Value, alpha: float) -> Value:
         x, other = other, x
     if alpha != 1:
         raise Unsupported(layers.MISPLACED)
-    if isinstance(x, np.ndarray) and isinstance(other, layers.Mask) and _is_mask(x):
+    if isinstance(x, np.ndarray) and isinstance(other, layers.Mask) and is_mask(x):
         return layers.Mask(conditions.both(other.keep, x == 0))
     if not isinstance(x, (Traced, layers.Masked)):
         raise Unsupported(layers.MISPLACED)
@@ -201,8 +200,7 @@ def _dropout(x: Value, p: float = 0.5, train: bool = False) -> Value:
     return x
 
 
-# --- comparisons
-# ------------------------------------------------------------------------------------
+# --- comparisons ----------------------------------------------------------------------------------
 
 
 COMPUTING["gt"] = lambda x, other: conditions.greater(x, other)
@@ -217,8 +215,7 @@ for _kind in ("logical", "bitwise"):
     COMPUTING[f"{_kind}_not"] = lambda x: conditions.inverted(x)
 
 
-# --- masks
-# ------------------------------------------------------------------------------------------
+# --- masks ----------------------------------------------------------------------------------------
 
 
 @_operator("masked_fill")
@@ -241,19 +238,13 @@ def _where(condition: Value, x: Value, other: Value) -> Value:
     return conditions.chosen(condition, x, other)
 
 
-def _is_mask(value: Any) -> bool:
-    """Whether clear numbers are 0, or far below."""
-    return bool(np.all((value == 0) | (value <= FAR)))
-
-
 def _is_far(value: Value) -> bool:
     """Whether clear numbers are so far below 0 that nothing is left of them in a softmax."""
     traced = isinstance(value, (Traced, layers.Masked))
     return not traced and bool(np.all(np.asarray(value) <= FAR))
 
 
-# --- sums and products
-# ------------------------------------------------------------------------------
+# --- sums and products ----------------------------------------------------------------------------
 
 
 def axes_of(x: Traced, dim: Any) -> tuple[int, ...]:

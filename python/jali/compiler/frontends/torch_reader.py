@@ -13,7 +13,15 @@ import numpy as np
 from jali._core import checks
 from jali.compiler.frontends.layers import MISPLACED, Mask, Masked
 from jali.compiler.frontends.replacements import OTHER
-from jali.compiler.frontends.torch_arguments import given_arguments, label_of, name_of, takes_of
+from jali.compiler.frontends.torch_arguments import (
+    given_arguments,
+    is_node,
+    label_of,
+    leaves_of,
+    mapped,
+    name_of,
+    takes_of,
+)
 from jali.compiler.frontends.torch_layers import LAYERS
 from jali.compiler.frontends.torch_ops import COMPUTING, Value
 from jali.compiler.frontends.torch_recurrent import RECURRENT
@@ -29,8 +37,11 @@ __all__ = ["OPERATORS", "Port", "Reader", "constant_of", "results_of"]
 
 #: What becomes operations on encrypted numbers, by PyTorch's names of operators.
 OPERATORS = {**COMPUTING, **LAYERS, **MOVING, **RECURRENT}
+#: Operators that take an array which is minus infinity in places (layers.Masked), and such a mask
+#: (layers.Mask).
 _TAKE_MASKED = ("softmax", "_softmax", "add", "masked_fill", "where")
 _TAKE_MASKS = ("add", "scaled_dot_product_attention")
+#: Conversions, which leave a mask as it is, and operators that move the flags of a mask.
 _CONVERTING = {"to", "_to_copy"}
 _MOVE_MASKS = {*MOVING} - {"cat", "concat", "stack"}
 
@@ -59,8 +70,8 @@ def constant_of(exported: Any, node: Any) -> Any:
 
 
 def results_of(exported: Any) -> list[Any]:
-    """The nodes of the module's results, or what it gives that is none, without those that are
-    None. Raises Unsupported if the module changes its state."""
+    """The module's results: nodes, or numbers that it gives as they are. None is left out. Raises
+    Unsupported if the module changes its state."""
     (node,) = (n for n in exported.graph.nodes if n.op == "output")
     specs = exported.graph_signature.output_specs
     found = []
@@ -92,7 +103,7 @@ class Reader:
         reasons: Mapping[str, str] | None = None,
     ) -> None:
         self._torch, self._exported, self._builder = torch, exported, Builder()
-        self._leaves = {name for name, part in module.named_modules() if not any(part.children())}
+        self._leaves = leaves_of(module)
         self._values: dict[Any, Any] = dict(known or {})
         self._reasons = reasons or {}
 
@@ -131,7 +142,7 @@ class Reader:
                 self._values[node] = getattr(self._exported.graph_module, node.target)
             self._label(labels)
         self._builder.label = None
-        values = [self._values.get(x, x) if hasattr(x, "op") else x for x in results]
+        values = [self._values.get(x, x) if is_node(x) else x for x in results]
         return unbatched(self._builder.graph([self._output(x) for x in values]), labels)
 
     def _label(self, labels: dict[str, str]) -> None:
@@ -158,7 +169,7 @@ class Reader:
 
     def _call(self, node: Any) -> Any:
         name = name_of(node.target)
-        args, kwargs = self._loaded(node.args), self._loaded(node.kwargs)
+        args, kwargs = (mapped(v, self._values.__getitem__) for v in (node.args, node.kwargs))
         if node.target is operator.getitem:
             whole, place = args
             several = isinstance(whole, (tuple, list))
@@ -207,17 +218,6 @@ class Reader:
             each = like if isinstance(like, (tuple, list)) else [like] * len(result)
             return type(result)(map(self._clear_as_tensors, result, each))
         return result
-
-    def _loaded(self, value: Any) -> Any:
-        if isinstance(value, (list, tuple)):
-            return (
-                type(value)(map(self._loaded, value))
-                if type(value) is tuple
-                else [*map(self._loaded, value)]
-            )
-        if isinstance(value, dict):
-            return {k: self._loaded(v) for k, v in value.items()}
-        return self._values[value] if hasattr(value, "op") and hasattr(value, "graph") else value
 
     def _bound(
         self, target: Any, name: str, args: Sequence[Any], kwargs: Mapping[str, Any]

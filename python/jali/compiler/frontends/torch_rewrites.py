@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from jali.compiler.frontends.torch_arguments import name_of
+from jali.compiler.frontends.torch_arguments import is_node, name_of
 
 __all__ = ["join_bags", "with_products"]
 
@@ -36,14 +36,15 @@ def with_products(
     light: Collection[str],
     constant: Callable[[Any], Any],
 ) -> bool:
-    """Whether any of these nodes, which a server computes, were written as products with what the
-    client knows: x / n as x (1 / n), and x[n] as the sum of x times a one-hot vector.
+    """Writes those of these nodes, which a server computes, as products with what the client knows
+    that divide by it or look up by it: x / n as x (1 / n), and x[n] as the sum of x times a one-hot
+    vector. Tells whether there were any.
 
     light: the names of what the client knows.
     constant: the array of a node that is known, or None.
     """
     rewriter = _Rewriter(torch, exported, light, constant)
-    found = [rewriter.rewritten(node) for node in nodes]
+    found = [rewriter.rewrite(node) for node in nodes]
     return any(found)
 
 
@@ -58,8 +59,9 @@ class _Rewriter:
         self._aten, self._graph = torch.ops.aten, exported.graph
         self._long, self._light, self._constant = torch.int64, light, constant
 
-    def rewritten(self, node: Any) -> bool:
-        """Whether a node was written as others."""
+    def rewrite(self, node: Any) -> bool:
+        """Puts others in the place of a node, if it has one of these forms, and tells whether it
+        has."""
         makes = {"div": self._quotient, "index": self._indexed, "gather": self._gathered}
         make = makes.get(name_of(node.target))
         if make is None:
@@ -73,29 +75,29 @@ class _Rewriter:
         return True
 
     def _is_light(self, value: Any) -> bool:
-        return hasattr(value, "op") and value.name in self._light
+        return is_node(value) and value.name in self._light
 
     def _call(self, like: Any, target: Any, *args: Any, val: Any = None) -> Any:
-        """One more node.
+        """A new node.
 
-        like: that in whose place it stands.
-        val: what PyTorch says of it; None for what the operator says.
+        like: the node in whose place it stands, whose label it has.
+        val: a tensor of its shape and type; None for what the operator gives.
         """
         made = self._graph.call_function(target, args)
-        given = [x.meta["val"] if hasattr(x, "op") else x for x in args]
+        given = [x.meta["val"] if is_node(x) else x for x in args]
         made.meta = {**like.meta, "val": target(*given) if val is None else val}
         return made
 
     def _quotient(self, node: Any) -> Any:
         of, by = node.args[:2]
         whole = node.kwargs.get("rounding_mode") is not None
-        if whole or not self._is_light(by) or not hasattr(of, "op"):
+        if whole or not self._is_light(by) or not is_node(of):
             return None
         inverse = self._call(node, self._aten.reciprocal.default, by)
         return self._call(node, self._aten.mul.Tensor, of, inverse)
 
     def _hot(self, node: Any, places: Any, count: int) -> Any:
-        """One-hot vectors, behind the axes of the places, in the type of a node."""
+        """One-hot vectors of `count` numbers, along a new last axis, in the type of a node."""
         shape = (*places.meta["val"].shape, count)
         val = places.meta["val"].new_empty(shape, dtype=self._long)
         flags = self._call(node, self._aten.one_hot.default, places, count, val=val)
@@ -106,9 +108,10 @@ class _Rewriter:
         return made
 
     def _indexed(self, node: Any) -> Any:
-        """x[arange(n), places], with a place for each example."""
+        """x[arange(n), places], with a place for each example, as the sum of x times one-hot
+        vectors; None for other indices."""
         x, indices = node.args[:2]
-        if len(indices) != 2 or any(i is None for i in indices) or not hasattr(x, "op"):
+        if len(indices) != 2 or any(i is None for i in indices) or not is_node(x):
             return None
         batch, places = indices
         first, shape = self._constant(batch), tuple(x.meta["val"].shape)
@@ -124,9 +127,11 @@ class _Rewriter:
         return self._call(node, self._aten.sum.dim_IntList, product, [1])
 
     def _gathered(self, node: Any) -> Any:
-        """torch.gather along an axis, by places that are the same for the other axes, or not."""
+        """torch.gather along an axis, as the sum of x times one-hot vectors; None if the places are
+        the server's, or cut other axes. Places that were only repeated along other axes are taken
+        as they were before."""
         x, dim, places = node.args[:3]
-        if not self._is_light(places) or not hasattr(x, "op"):
+        if not self._is_light(places) or not is_node(x):
             return None
         rank = len(x.meta["val"].shape)
         dim %= rank

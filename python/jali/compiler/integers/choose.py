@@ -94,7 +94,7 @@ def exact_program(
     for k, (node, seen) in enumerate(zip(graph.inputs, examples, strict=True)):
         pair = None if declared is None else declared[k]
         none = np.zeros(node.size, np.bool_)
-        low, high = input_range(node, seen, pair, margin, none)
+        low, high = input_range(node, seen, pair, margin, none, none)
         if pair is None:  # outwards, and not beyond what the type holds
             flat = seen.reshape(len(seen), -1)
             low = np.minimum(np.maximum(np.floor(low), types[k][0]), flat.min(axis=0))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from jali._core.console import bytes_text
+from jali._core.refusals import Answering
 from jali.compiler.ciphertexts import KeylessIntegers
 from jali.compiler.integers.intervals import work
 from jali.compiler.integers.run import run
@@ -41,7 +42,7 @@ Ring = dict[str, object]  # arguments of Params.create, for tests in small rings
 
 
 @dataclass(frozen=True)
-class Plan:
+class Plan(metaclass=Answering):
     """See the module.
 
     cost: the bytes that a run reads, for as many examples as a ciphertext holds.

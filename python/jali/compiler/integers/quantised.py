@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.refusals import Answering
 from jali.compiler.frontends.model_source import is_estimator
 from jali.compiler.integers.intervals import EXACT
 from jali.errors import InvalidArgument, Unsupported
@@ -15,7 +16,7 @@ from jali.errors import InvalidArgument, Unsupported
 __all__ = ["Quantised", "quantised"]
 
 
-class Quantised:
+class Quantised(metaclass=Answering):
     """A linear model with whole weights: scale times its scores is weight x + offset.
 
     It is a function of one example (n,), for jali.compile, and of NumPy's arrays (.., n).

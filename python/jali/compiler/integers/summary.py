@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from jali._core.console import bytes_text, counted_text, seconds_text
+from jali._core.refusals import Answering
 from jali.compiler.integers.plan import Plan
 
 __all__ = ["Choice", "Summary", "summarised"]
@@ -15,7 +16,7 @@ _RUNS = 3
 
 
 @dataclass(frozen=True)
-class Choice:
+class Choice(metaclass=Answering):
     """Why a program computes with exact integers.
 
     cost: the bytes that its run reads, as the compiler counts them.
@@ -39,7 +40,7 @@ class Choice:
 
 
 @dataclass(frozen=True)
-class Summary:
+class Summary(metaclass=Answering):
     """What a run costs. ``print`` shows it.
 
     scheme: why it computes with exact integers.

@@ -41,7 +41,8 @@ def every_value(
 ) -> dict[str, Array]:
     """The value (batch, *shape) of every node, for examples (batch, *shape) of every input.
 
-    changed: of some nodes, what the others take in the place of their values.
+    changed: for some nodes, by their names, a function of their values. What it gives stands in the
+        place of these values, also for the nodes that take them.
     """
     given = iter(inputs)
     values: dict[str, Array] = {}
@@ -57,9 +58,11 @@ def each_value(
     inputs: Sequence[Array],
     replaced: Callable[[Node, Sequence[Array]], Node] | None = None,
 ) -> Iterator[tuple[Node, Array]]:
-    """The same, one node after the other. Values that no later node takes are not kept.
+    """Every node with its value (batch, *shape), one after the other, for examples (batch, *shape)
+    of every input. A value is kept only as long as a later node takes it.
 
-    replaced: the node that stands for a node, of the values of whose inputs it is told.
+    replaced: gives the node that is computed in the place of a node, from that and the values of
+        its inputs.
     """
     given = iter(inputs)
     last = {name: node.name for node in graph for name in node.inputs}
@@ -77,8 +80,8 @@ def each_value(
 
 def seen_values(graph: Graph, examples: Sequence[Array]) -> dict[str, Array | Seen]:
     """The value (batch, *shape) of every node, for examples (batch, *shape) of every input. If they
-    would take more than a gigabyte, and no node is a loop, what is to be known of those that are
-    neither inputs nor outputs."""
+    would take more than a gigabyte, and no node is a loop, nodes that are neither inputs nor
+    outputs have a summary in its place, a Seen."""
     each, count = sum(node.size for node in graph), len(examples[0])
     if has_loops(graph) or each * count <= _MOST:
         return {**every_value(graph, examples)}
@@ -97,7 +100,7 @@ def seen_values(graph: Graph, examples: Sequence[Array]) -> dict[str, Array | Se
 
 
 def _value(node: Node, sources: list[Array], given: Iterator[Array]) -> Array:
-    """The value of a node of these arrays, or the next one that is given for an input."""
+    """The value of a node that takes these arrays; of an input, the next one that is given."""
     match node.operation:
         case Input():
             return next(given)

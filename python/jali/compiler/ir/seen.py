@@ -1,7 +1,7 @@
-"""What is to be known of the values of an array of a large model for all examples.
+"""A summary of the values that an array of a large model has for all examples.
 
-The values of a model that reads a line of text take 0.6 GB for each example. Its arrays are then
-computed for a few examples at a time, and of each its ends and means are kept
+The values of a model that reads a line of text take 0.6 GB for each example. Arrays of such models
+are computed for a few examples at a time, and only the summary of each is kept
 (jali.compiler.ir.execute.seen_values).
 """
 
@@ -31,14 +31,14 @@ class Seen:
 
     @classmethod
     def of(cls, values: Array) -> Seen:
-        """Of an array."""
+        """The summary of an array."""
         with np.errstate(over="ignore", invalid="ignore"):
             square = float(np.square(values).sum())
             total = float(values.sum())
         return cls(float(values.min()), float(values.max()), total, square, values.size)
 
     def __add__(self, other: Seen) -> Seen:
-        """Of two arrays together."""
+        """The summary of two arrays together."""
         return Seen(
             float(np.minimum(self.least, other.least)),
             float(np.maximum(self.most, other.most)),
@@ -66,4 +66,4 @@ class Seen:
         return self.most
 
 
-Values = Mapping[str, Array | Seen]  #: By the names of nodes.
+Values = Mapping[str, Array | Seen]  #: The values of nodes or their summaries, by names of nodes.

@@ -20,7 +20,7 @@ __all__ = ["SHARED", "SharedMap"]
 
 SHARED = 1 << 18  #: Entries from which on a map is kept as what its places share.
 
-_TOGETHER = 1 << 22  # numbers of which results are computed at once
+_TOGETHER = 1 << 22  # numbers of arrays that are computed at once
 
 
 class SharedMap(SparseMap):
@@ -287,7 +287,7 @@ class SharedMap(SparseMap):
         return moved._scaled_by(factors, 1.0)
 
     def _scaled_by(self, rows: Array | float, cols: Array | float) -> SparseMap:
-        """As scaled, where a factor of 1 for all is none."""
+        """As scaled; without factors other than 1, the map itself."""
         ones = all(np.all(np.asarray(x) == 1.0) for x in (rows, cols))
         return self if ones else self.scaled(rows, cols)
 
@@ -386,16 +386,21 @@ class SharedMap(SparseMap):
         return True
 
     def _at(self, rows: Indices, channel: Indices, window: Indices) -> SparseMap:
-        """Entries in these rows, which a weight of these channels and windows makes."""
+        """The entries in these rows that come from the weights of these channels, at these places
+        of the window."""
         out, place = np.divmod(self._places[rows], self._rows.shape[2])
         group, out = np.divmod(out, self._rows.shape[1])
         cols = self._cols[group, channel, self._seen[place, window]]
-        values = self._weight[group, out, channel, window]
+        values = self._with_factors(rows, cols, self._weight[group, out, channel, window])
+        return SparseMap(rows, cols, values, self.shape)
+
+    def _with_factors(self, rows: Indices, cols: Indices, weights: Array) -> Array:
+        """Weights in these rows and columns, times the factors of both."""
         left, right = (
             side[at] if side.ndim else side
             for side, at in ((self._left, rows), (self._right, cols))
         )
-        return SparseMap(rows, cols, np.asarray(left * values * right), self.shape)
+        return np.asarray(left * weights * right)
 
     def _listed(
         self, rows: Indices, channels: Indices, wanted: npt.NDArray[np.bool_] | None
@@ -412,15 +417,10 @@ class SharedMap(SparseMap):
         if wanted is not None:
             there = there & wanted[cols]
         counts = np.count_nonzero(there, axis=(1, 2))
-        found = np.repeat(rows, counts).astype(np.int32), cols[there], values[there]
-        left, right = (
-            side[at] if side.ndim else side
-            for side, at in ((self._left, found[0]), (self._right, found[1]))
-        )
-        scaled = np.asarray(left * found[2] * right)
-        if self._in_order:
-            return SparseMap(found[0], found[1], scaled, self.shape)
-        return SparseMap.of(found[0], found[1], scaled, self.shape)
+        rows, cols = np.repeat(rows, counts).astype(np.int32), cols[there]
+        scaled = self._with_factors(rows, cols, values[there])
+        made = SparseMap if self._in_order else SparseMap.of
+        return made(rows, cols, scaled, self.shape)
 
 
 def _kept(

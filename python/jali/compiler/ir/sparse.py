@@ -102,7 +102,8 @@ class SparseMap:
 
     @property
     def held(self) -> int:
-        """How many numbers it takes memory for, each with its place if it is a list."""
+        """How many numbers it keeps in memory; those of a list, with the row and the column of
+        each."""
         return self.count
 
     @property
@@ -480,8 +481,9 @@ def _products(
     counts: Indices,
     shape: tuple[int, int],
 ) -> SparseMap:
-    """What some entries of a map make of the rows of another one.
+    """The part of a composition that comes from some entries of the outer map.
 
+    mine: these entries, whole rows of them.
     starts: where rows of `inner` begin.
     counts: how many entries of it each of the entries meets.
     """

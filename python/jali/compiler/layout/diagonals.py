@@ -131,7 +131,8 @@ def _of_gathered(single: SparseMap, source: Gathered, target: Layout, rows: Indi
 
 def gathered(single: SparseMap, shape: tuple[int, ...], target: Layout, most: int) -> Layout | None:
     """The input of which every window holds one entry of each row; None if it takes more than
-    `most` ciphertexts."""
+    `most` ciphertexts. Clients send all numbers: those that no row takes lie where no row has an
+    entry."""
     windows = target.slots // target.period
     ciphertexts = -(-max(1, int(single.row_counts.max(initial=0))) // windows)
     if ciphertexts > most:
@@ -140,6 +141,11 @@ def gathered(single: SparseMap, shape: tuple[int, ...], target: Layout, most: in
     layout = Gathered(shape, target.slots, target.slots, table=table)
     found = placed(single, layout, target)
     table[found.block, found.slot] = single.cols[found.entry]
+    unused = np.setdiff1d(np.arange(math.prod(shape)), table)
+    free = np.argwhere(table < 0)[: len(unused)]
+    if len(free) < len(unused):
+        return None
+    table[tuple(free.T)] = unused
     return layout
 
 

@@ -49,6 +49,7 @@ from jali.errors import InternalError, InvalidArgument
 __all__ = [
     "MARGIN",
     "Ends",
+    "Sides",
     "affine_bounds",
     "calibrate",
     "check_outputs",
@@ -66,6 +67,7 @@ _LEAST = 2.0**-50  # of outputs
 _SAMPLES = 4097
 
 Ends = tuple[float, float]  # the least and the largest number of an array
+Sides = Mapping[str, npt.NDArray[np.bool_]]  # which numbers of inputs stay on their side of 0
 
 
 def calibrate(
@@ -76,6 +78,7 @@ def calibrate(
     proven: bool = False,
     input_ranges: Sequence[tuple[Any, Any] | None] | None = None,
     exact: Values | None = None,
+    sides: Sides | None = None,
 ) -> Graph:
     """The same graph; every node has its range, for each number of an input or a loop, and for each
     array otherwise.
@@ -84,8 +87,10 @@ def calibrate(
         ranges the inputs have.
     input_ranges: for each input, (low, high) that the user knows, of one number for all or one for
         each; None for examples.
-    exact: the value of every node, or what is to be known of it, if the traced graph has computed
-        them, which takes less time.
+    exact: the value of every node or its summary, as seen_values gives them, if they are known
+        already.
+    sides: which numbers of inputs without a declared range stay on the side of 0 on which they were
+        seen, by the names of the inputs.
 
     Raises InvalidArgument, which names the node, for numbers that are not finite, and for ranges
     that proofs do not bound.
@@ -102,13 +107,15 @@ def calibrate(
     factors = factors_of_arguments(graph) if functions else {}
     for node, seen, pair in zip(graph.inputs, examples, declared, strict=True):
         _check_finite(node, seen)
-        is_factor = factors.get(node.name, np.zeros(node.size, np.bool_))
-        ranges.append((*input_range(node, seen, pair, margin, is_factor), True))
+        none = np.zeros(node.size, np.bool_)
+        is_factor, stays = factors.get(node.name, none), (sides or {}).get(node.name, none)
+        ranges.append((*input_range(node, seen, pair, margin, is_factor, stays), True))
 
     def copied(names: set[str]) -> Graph:
-        """The graph with copies before these functions."""
+        """The graph with copies before these functions. Adds the summaries of copies to the values;
+        other copies are computed."""
         for copy, source in sources_of_own(graph, names).items():
-            if isinstance(values[source], Seen):  # others are computed
+            if isinstance(values[source], Seen):
                 values[copy] = values[source]
         return with_own(graph, names)
 
@@ -219,7 +226,7 @@ def _calibrated(
 
 
 def _whole(values: Values, name: str) -> Array:
-    """The value of a node that is kept as such."""
+    """The value of a node. Raises InternalError if only its summary was kept."""
     found = values[name]
     if isinstance(found, Seen):
         raise InternalError(f"the values of {name} are needed, and were not kept")
@@ -349,6 +356,7 @@ def input_range(
     declared: tuple[Any, Any] | None,
     margin: float,
     factors: npt.NDArray[np.bool_],
+    stays: npt.NDArray[np.bool_],
 ) -> tuple[Array, Array]:
     """What a client will accept, for each number.
 
@@ -358,6 +366,7 @@ def input_range(
 
     factors: which numbers make a function undefined by being 0. If they were seen on one side of 0,
         their range lies there.
+    stays: which numbers have a range that ends at 0, if they were seen on one side of it.
     """
     if declared is not None:
         try:
@@ -398,8 +407,10 @@ def input_range(
             f"some numbers of {node.name} are equal in all examples, or differ by less than {LEAST_WIDTH:.0e}: declare input_range=, give a margin above 0, or "
             "multiply what you encrypt by a constant, so that the largest is near 1"
         )
-    least = np.where(factors & (low > 0), np.maximum(low - room, above), low - room)
-    most = np.where(factors & (high < 0), np.minimum(high + room, below), high + room)
+    least = np.where(stays & (low >= 0), np.maximum(low - room, 0.0), low - room)
+    most = np.where(stays & (high <= 0), np.minimum(high + room, 0.0), high + room)
+    least = np.where(factors & (low > 0), np.maximum(least, above), least)
+    most = np.where(factors & (high < 0), np.minimum(most, below), most)
     return least, most
 
 

@@ -90,10 +90,12 @@ def computed(
 
 
 class _Model:
-    """known: values of nodes that were given, in the place of what the model computes, and of
-        others that were computed. Those that nothing takes any more are not kept.
+    """The values of a model's nodes, while its approximated graph is computed.
+
+    known: values of nodes of the approximated graph, in the place of what the model computes, and
+        values that the model computes of these. Those that nothing takes any more are not kept.
     later: nodes of the approximated graph that are still to be visited.
-    users: of every node, how many have no value yet.
+    users: for every node, how many of the nodes that take it have no value yet.
     """
 
     def __init__(self, traced: Graph, approximated: Graph) -> None:

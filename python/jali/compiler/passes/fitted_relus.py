@@ -34,17 +34,17 @@ from jali.errors import InvalidArgument, Unsupported
 
 __all__ = ["DEGREES", "Fitted", "checked_degree", "fitted_relus"]
 
-#: The degrees that polynomials may have. Powers of higher ones are too far apart on an interval.
+#: The degrees that polynomials may have. Higher powers differ too much in size over an interval.
 DEGREES = range(2, 9)
 _FITTED = 1 << 16  # numbers to which a polynomial is fitted, at most
 #: Of the weight of these numbers, that of points all over their range. Without it, a polynomial
 #: may be anything between numbers that are seldom and far from the others.
 _EVERYWHERE = 1 / 16
-_AT_ONCE = 1 << 27  # numbers of all arrays, for as many examples as are computed
+_AT_ONCE = 1 << 27  # numbers of all arrays together, for the examples that are computed
 
 
 class Fitted(NamedTuple):
-    """What polynomials in the place of ReLUs change in the results of the calibration.
+    """How much polynomials in the place of ReLUs change the results of the calibration.
 
     degree, relus: of the polynomials, and how many there are.
     same: examples whose answers are those of the model: the largest number along the last axis of
@@ -83,7 +83,8 @@ def fitted_relus(graph: Graph, examples: Sequence[Array], degree: int) -> tuple[
     Each is fitted to the numbers that it takes if those before it are polynomials already. A ReLU
     whose numbers all have one sign stays.
 
-    Raises Unsupported if there is none, or if the model has a loop.
+    Raises Unsupported if no ReLU is replaced, or if the model has a loop, and InvalidArgument if
+    results of the model with polynomials are infinite or NaN.
     """
     if has_loops(graph):
         raise Unsupported(
@@ -116,7 +117,7 @@ def fitted_relus(graph: Graph, examples: Sequence[Array], degree: int) -> tuple[
     made = [found[name] for name in graph.outputs]
     if not all(np.isfinite(y).all() for y in made):
         raise InvalidArgument(
-            f"polynomials of degree {degree} in the place of {counted_text(count, 'ReLU')} outgrow all numbers: take a larger relu_degree, or leave it out"
+            f"with polynomials of degree {degree} in the place of {counted_text(count, 'ReLU')}, results are infinite or no numbers (NaN): a function of what they give, such as a logarithm, is not defined there. Take a larger relu_degree, or leave it out"
         )
     off = max(float(np.abs(y - x).max()) for x, y in zip(exact, made, strict=True))
     largest = max(float(np.abs(x).max()) for x in exact)

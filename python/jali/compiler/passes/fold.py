@@ -27,8 +27,7 @@ from jali.compiler.ir.sparse import SparseMap
 
 __all__ = ["fold"]
 
-
-_ANYWAY = 1 << 20  # entries up to which maps are composed, whatever their parts have
+_ANYWAY = 1 << 20  # entries up to which maps are composed, however few their parts have
 
 
 @dataclass
@@ -60,8 +59,7 @@ def fold(graph: Graph, *, body: bool = False) -> Graph:
 
     A linear result that several nodes use is computed once and kept, unless it only moves and
     scales numbers. So is one whose composition with what takes it would be larger than both. A
-    reshape
-    disappears: what uses it takes the same numbers in the same order.
+    reshape disappears: what uses it takes the same numbers in the same order.
 
     body: whether it is the body of a loop. The arrays that a loop takes, and the states that its
         body returns, are nodes of their own, so that they can have the same scale and the same
@@ -259,8 +257,8 @@ def _clash(forms: list[_Form]) -> bool:
 
 
 def _behind(outer: SparseMap, form: _Form) -> dict[str, SparseMap] | None:
-    """The maps of a form behind another map; None if they would be larger than what they are made
-    of. Small ones are made whatever their size is, as a matrix of its own would take a level."""
+    """The maps of a form, each followed by another map; None if they would be larger than what they
+    are made of. Small ones are made all the same, as a matrix of its own would take a level."""
     most = max(_ANYWAY, outer.held + sum(m.held for m in form.maps.values()))
     found: dict[str, SparseMap] = {}
     for source, single in form.maps.items():
@@ -273,8 +271,8 @@ def _behind(outer: SparseMap, form: _Form) -> dict[str, SparseMap] | None:
 
 
 def _too_large_together(behind: list[dict[str, SparseMap]]) -> bool:
-    """Whether maps of one source would have to be added that are not kept as lists, and are large
-    as such."""
+    """Whether maps of one source would have to be added, for which they have to be lists, and these
+    would be large."""
     found: dict[str, list[SparseMap]] = {}
     for maps in behind:
         for source, single in maps.items():

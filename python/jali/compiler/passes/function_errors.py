@@ -67,12 +67,12 @@ def approximate_each(
             name: some.largest_error(traced, _exact_but(made, graph, name), np.inf)
             for name in (own.keys() - finest) & _stands_for(made).keys()
         }
-        lost = [
+        too_coarse = [  # however exact all others are
             name
             for name in finest
             if some.largest_error(traced, _exact_but(made, graph, name), np.inf) > limit
         ]
-        if lost or not shares:
+        if too_coarse or not shares:
             break
         least = max(shares.values()) / 2
         for name in [name for name, share in shares.items() if share >= least]:
@@ -87,6 +87,7 @@ def approximate_each(
 
 
 def _has_approximation(graph: Graph, errors: Errors) -> bool:
+    """Whether every function has an approximation that keeps to its error."""
     try:
         approximated(graph, errors)
     except TooCoarse:
@@ -97,8 +98,8 @@ def _has_approximation(graph: Graph, errors: Errors) -> bool:
 
 
 def _stands_for(made: Graph) -> dict[str, str]:
-    """The function that each approximated node of the model is, by its name: a polynomial, or a
-    composition of several."""
+    """The function of every node of the model that is approximated, by the node's name. One that
+    became a composition has the name of its last node."""
     found = {}
     for node in made:
         if isinstance(node.operation, Approximated):

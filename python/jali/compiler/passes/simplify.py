@@ -27,8 +27,9 @@ from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.linear_ops import Scale
 from jali.compiler.ir.seen import Values
 from jali.compiler.ir.traced_ops import Function, Multiply, function_of, is_clamp
+from jali.compiler.passes.calibrate import Sides
 from jali.compiler.passes.fold import fold
-from jali.compiler.passes.inactive_clamps import inactive_clamps
+from jali.compiler.passes.inactive_clamps import inactive_on_sides
 
 __all__ = ["KINDS", "Changes", "are_changes_of", "changed", "simplified"]
 
@@ -42,26 +43,28 @@ def simplified(
     graph: Graph,
     examples: Sequence[Array],
     exact: Values,
-    calibrated: Callable[[Graph, Values], Graph],
+    calibrated: Callable[[Graph, Values, Sides], Graph],
 ) -> tuple[Changes, dict[str, Graph]]:
     """What can be changed in a traced graph, and the stages simplify, fold and calibrate.
 
-    exact: the value of every node for the examples, or what is to be known of it.
-    calibrated: what calibrates a folded graph of which it is given these values.
+    exact: the value of every node for the examples, or its summary.
+    calibrated: what calibrates a folded graph of which it is given these values, and the numbers of
+        inputs that stay on their side of 0.
     """
     changes, stages = _without_roots(graph, {})
 
-    def ranges() -> Graph:
+    def ranges(sides: Sides) -> Graph:
         others = "inverse_sqrt" in changes.values()  # clamps keep their values
         values = seen_values(stages["simplify"], examples) if others else exact
-        return calibrated(stages["fold"], values)
+        return calibrated(stages["fold"], values, sides)
 
-    stages["calibrate"] = ranges()
-    calibrate_ = stages["calibrate"]
-    clamps = inactive_clamps(calibrate_) if any(map(is_clamp, calibrate_)) else {}
+    stages["calibrate"] = ranges({})
+    if not any(map(is_clamp, stages["calibrate"])):
+        return changes, stages
+    clamps, sides = inactive_on_sides(stages["calibrate"], examples, ranges)
     if clamps:
         changes, stages = _without_roots(graph, {**changes, **clamps})
-        stages["calibrate"] = ranges()
+        stages["calibrate"] = ranges(sides)
     return changes, stages
 
 

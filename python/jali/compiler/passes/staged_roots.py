@@ -25,13 +25,16 @@ __all__ = ["StagedRoot", "bootstraps", "polynomial_root", "staged_root"]
 
 _POINTS = 4097  # roots from 0 to 1, of which the factors' sizes are taken
 _ROUNDED = 1 + 2.0**-20
-_FUNCTION, _LEVELLED = 6, 24  # levels
+_FUNCTION = 6  # levels of a function: a polynomial of degree 63
+_DEEP = 24  # levels beside roots from which on a program is likely to bootstrap
 
 
 @dataclass(frozen=True)
 class StagedRoot:
-    """parts: all nodes but the last, which is the product of two of them.
-    inputs: the factors of this product.
+    """The nodes of a composition.
+
+    parts: all nodes but the last, which is the product of two of them.
+    inputs: the names of the factors of this product.
     radius: of its scale, whose centre is 0.
     """
 
@@ -58,7 +61,7 @@ def bootstraps(graph: Graph) -> bool:
         takes = 0 if root else _FUNCTION if isinstance(node.operation, Function) else 1
         for name in node.inputs:
             above[name] = max(above[name], above[node.name] + takes)
-    return max(above.values()) > _LEVELLED
+    return max(above.values()) > _DEEP
 
 
 def staged_root(

@@ -83,10 +83,12 @@ class _Found:
 
 @dataclass
 class BootstrappingPlanner:
-    """Planning with bootstrapping.
+    """Planning with bootstrapping. Arguments as of jali.compiler.planning.planner.plan.
 
     It keeps lowered graphs by the number of slots and by whether they may be bootstrapped, and the
-    numbers of diagonals, which all plans share.
+    numbers of diagonals, which all plans share, those without bootstrapping, too.
+
+    upload: also FEWEST, for the fewest bytes that are found.
     """
 
     graph: Graph
@@ -180,8 +182,8 @@ class BootstrappingPlanner:
         return levels, cost, inline
 
     def _kept_keys(self, params: Params, packings: Sequence[int] = (0,)) -> tuple[str | int, float]:
-        """The keys of bootstrapping that fit and that a client may send, as kept_keys gives them.
-        If there are none, they are "fewest".
+        """The keys of bootstrapping for which the server has memory and which a client may send, as
+        kept_keys gives them. If there are none, they are "fewest".
 
         If keys share the memory with the matrices, these count as integers, the smallest kind that
         needs no work of the host.
@@ -240,7 +242,8 @@ class BootstrappingPlanner:
             which, slower = self._kept_keys(params)
             if self.upload and which == "fewest":
                 return NEVER
-            costs = costs_of(params, self.device).slowed(slower)
+            costs = costs_of(params, self.device)
+            costs = costs.slowed(costs.slower(slower))
             below = min((plan.cost for plan in found), default=NEVER)
             if self.upload == FEWEST:
                 below = NEVER
@@ -296,7 +299,8 @@ class BootstrappingPlanner:
             which, slower = self._kept_keys(params, packings)
             if which == "fewest":
                 continue  # they do not fit
-            costs = costs_of(params, self.device, [n for n in packings if n]).slowed(slower)
+            costs = costs_of(params, self.device, [n for n in packings if n])
+            costs = costs.slowed(costs.slower(slower))
             try:
                 levels, cost, inline = self._placed(
                     params, costs, packings, both=True, below=best.cost
@@ -409,9 +413,9 @@ class BootstrappingPlanner:
         plan = Plan(stages, interpreter, noted(), found.costs, layout_costs)
         if self.upload is None:
             return plan
-        whole = costs_of(found.params, self.device, [n for n in packings if n]).slowed(slower)
+        whole = costs_of(found.params, self.device, [n for n in packings if n])
         try:
-            return sending(plan, whole, self.upload, noted)
+            return sending(plan, whole.slowed(whole.slower(slower)), self.upload, noted)
         except TooManyKeys as error:
             self._own_keys = max(self._own_keys, error.rotations)
             raise

@@ -25,6 +25,7 @@ from collections.abc import Mapping, Sequence
 from jali import ckks
 from jali.ckks import EncryptedArray
 from jali.compiler.ciphertexts import KeylessParty, ciphertext_of, expected_bits, noted_rotations
+from jali.compiler.cost.composed import signed
 from jali.compiler.ir.folded_ops import Affine, Approximated, Bootstrap, approximation_of
 from jali.compiler.ir.graph import Array, Graph, Node, peak
 from jali.compiler.ir.operation import Input
@@ -68,8 +69,8 @@ class DryRun:
     restored_bits: the precision that was asked of a bootstrapping of these parameters; 0 for a
         program that does not bootstrap.
     timed: whether ciphertexts of an array that take the same work are run all the same.
-    keys: of which rotations are composed that have none. They are made. None stands for a key for
-        every rotation, in the place of which are zeros.
+    keys: which are made, and of which rotations without a key are composed. None stands for a key
+        for every rotation, with zeros in its place.
     """
 
     def __init__(
@@ -82,7 +83,7 @@ class DryRun:
         keys: Demand | None = None,
     ) -> None:
         self._timed = timed
-        self.holds = False  # whether it composes rotations of keys that there are
+        self.holds = False  # whether keys were made, of which it composes other rotations
         self.interpreter, self._restored_bits = interpreter, restored_bits
         self.noises: Noises | None = None
         #: The interpreter with matrices that hold nearly nothing.
@@ -109,8 +110,7 @@ class DryRun:
             self.hold(keys)
 
     def hold(self, keys: Demand) -> None:
-        """Runs from now on with these keys, which are made, and composes other rotations of
-        them."""
+        """Makes these keys. Later runs compose other rotations of them."""
         manifest = Manifest(self.interpreter.params, self.interpreter.lanes, (), (), keys)
         self.server = self._party.holder(self.server, manifest)
         self.holds = True
@@ -259,11 +259,12 @@ class DryRun:
         return tuple(run[k] for k in stands), own
 
     def rotations(self) -> dict[int, int]:
-        """The rotations of a run that came before, with a key for each, and their levels."""
+        """The rotations that earlier runs used, with the highest level of each. No rotation was
+        composed in these runs."""
         found, slots = dict(noted_rotations(self.server)), self.interpreter.params.slots
         for step, level in self.interpreter.steps:
-            folded = (step + slots // 2 - 1) % slots - slots // 2 + 1  # in the shorter direction
-            found[folded] = max(level, found.get(folded, 0))
+            shorter = signed(step, slots)
+            found[shorter] = max(level, found.get(shorter, 0))
         return found
 
     def run(self, **options: object) -> list[Encrypted]:

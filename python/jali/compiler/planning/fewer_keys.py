@@ -56,9 +56,9 @@ class TooManyKeys(Unsupported):
 
 @dataclass(frozen=True)
 class Choice:
-    """Keys that a program gets along with.
+    """A set of keys with which a program can be computed.
 
-    sent: their bytes in a message; those of a program that bootstraps about.
+    sent: their bytes in a message; about, for a program that bootstraps.
     cost: of a run with them, in the unit of the costs.
     composing: what composed rotations cost of that, beyond a rotation each.
     """
@@ -102,7 +102,9 @@ def _chosen(interpreter: Interpreter, demand: Demand, costs: Costs, upload: floa
         refused.rotations = len(best.demand.rotations)
         raise refused
     low, high = 0, 1 if upload == FEWEST else len(found)
-    while high - low > 1:  # keys are faster the more bytes they have, but for those that are shared
+    # Choices are sorted by about how many bytes they have. Their exact bytes, which are costly to
+    # count, rise in the same order, but for keys that serve both rotations and bootstrapping.
+    while high - low > 1:
         middle = (low + high) // 2
         one = exactly(middle)
         if one.sent <= upload:
@@ -122,13 +124,14 @@ def sending(plan: Plan, costs: Costs, upload: float, again: Callable[[Demand], D
         return plan
     if choice.demand.bootstrap != "none":
         params = plan.interpreter.params
-        share = relative_time(params, choice.demand) / relative_time(params, plan.demand)
-        costs = costs.slowed(share)
+        fewer, more = (costs.slower(relative_time(params, d)) for d in (choice.demand, plan.demand))
+        costs = costs.slowed(fewer / more)
     return replace(plan, demand=again(choice.demand), costs=costs, composing=choice.composing)
 
 
 def _fewer(interpreter: Interpreter, demand: Demand, costs: Costs, run: float) -> Iterator[Choice]:
-    """Keys of which rotations are composed, with fewer of bootstrapping or not."""
+    """Sets of keys of which other rotations are composed, each with several sets of keys of
+    bootstrapping if the program bootstraps."""
     params, slots = interpreter.params, interpreter.params.slots
     weights = weights_of(interpreter, demand, costs)
 
@@ -145,9 +148,10 @@ def _fewer(interpreter: Interpreter, demand: Demand, costs: Costs, run: float) -
     restoring = restoring_cost(interpreter, costs)
     own = relative_time(params, demand)
     each = {level: sent_bytes(params, level) for level in {*demand.rotations.values()}}
+    # Those that are no faster than the demand's: the server has memory for them.
     curve = [one for one in key_curve(params, tuple(demand.packings)) if one[1] >= own]
-    for size, slower in curve[:: max(1, len(curve) // _CURVE)]:  # the server has memory for these
-        more = run + restoring * (slower / own - 1)
+    for size, slower in curve[:: max(1, len(curve) // _CURVE)]:
+        more = run + restoring * (costs.slower(slower) / costs.slower(own) - 1)
         others = serving_rotations(params, replace(demand, bootstrap=size))
         for rotations, extra in composed(tuple(others)):
             fewer = replace(demand, rotations=rotations, bootstrap=size)
@@ -162,13 +166,14 @@ def run_cost(interpreter: Interpreter, costs: Costs) -> float:
 
 
 def restoring_cost(interpreter: Interpreter, costs: Costs) -> float:
-    """What its bootstraps cost of that."""
+    """What the bootstraps of a run cost."""
     restored = (node for node in interpreter.graph if isinstance(node.operation, Bootstrap))
     return float(sum(cost_at_level(costs, node) for node in restored))
 
 
 def weights_of(interpreter: Interpreter, demand: Demand, costs: Costs) -> dict[int, float]:
-    """What the rotations by every step cost in a run; those that are not counted come once."""
+    """What the rotations by each step cost in a run. Those that the interpreter does not count are
+    taken to come once."""
     slots, found = interpreter.params.slots, dict[int, float]()
     for (step, level), times in interpreter.turns.items():
         key = step % slots

@@ -81,10 +81,18 @@ def plan(
 
     Raises TooManyKeys, which names the fewest bytes that were found, if no plan sends so few.
     """
-    arguments = (graph, precision_bits, lanes, memory, device)
-    told = progress or Progress()
-    bootstrapping = BootstrappingPlanner(*arguments, key_memory, insecure_ring, samples, told)
-    found = _planned(*arguments, bootstrapping)
+    bootstrapping = BootstrappingPlanner(
+        graph,
+        precision_bits,
+        lanes,
+        memory,
+        device,
+        key_memory,
+        insecure_ring,
+        samples,
+        progress or Progress(),
+    )
+    found = _planned(bootstrapping)
     if upload is None:
         return found
     least = sent_exactly(found.interpreter.params, found.demand)
@@ -93,7 +101,7 @@ def plan(
             return found
         bootstrapping.upload = allowed
         with contextlib.suppress(Unsupported, InvalidArgument):
-            found = _planned_to_send(*arguments, bootstrapping)
+            found = _planned_to_send(bootstrapping)
             least = sent_exactly(found.interpreter.params, found.demand)
     if least <= upload:
         return found
@@ -102,31 +110,22 @@ def plan(
     )
 
 
-def _planned(
-    graph: Graph,
-    precision_bits: float,
-    lanes: int,
-    memory: float,
-    device: str,
-    bootstrapping: BootstrappingPlanner,
-) -> Plan:
-    """The plan; arguments as of plan and _within."""
-    arguments = (graph, precision_bits, lanes, memory, device)
+def _planned(bootstrapping: BootstrappingPlanner) -> Plan:
+    """The plan whose client may send any number of bytes. Argument as of _within."""
     if bootstrapping.insecure_ring is not None:
         return bootstrapping.plan()
     try:
-        first = _within(*arguments, bootstrapping, 0)
+        first = _within(bootstrapping, 0)
     except (Unsupported, InvalidArgument) as too_deep:
-        roomier = (*arguments, bootstrapping, 0, _ROOM)
         try:
             found = bootstrapping.plan()
         except (Unsupported, InvalidArgument) as error:
             with contextlib.suppress(Unsupported, InvalidArgument):
-                return _within(*roomier)
+                return _within(bootstrapping, 0, _ROOM)
             raise Unsupported(f"{too_deep} With bootstrapping: {error}") from None
         if found.interpreter.claims and not found.bootstraps:  # bounds alone were in the way
             with contextlib.suppress(Unsupported, InvalidArgument):
-                return _within(*roomier)
+                return _within(bootstrapping, 0, _ROOM)
         return found
     if first.interpreter.params.dnum < _MANY_DIGITS:
         return first
@@ -134,23 +133,17 @@ def _planned(
         return bootstrapping.plan()
     try:
         larger = first.interpreter.params.log_n + 1
-        second = _within(*arguments, bootstrapping, larger)
+        second = _within(bootstrapping, larger)
     except Error:  # there is no larger ring
         return first
-    if device == "cpu":
+    if bootstrapping.device == "cpu":
         return second if second.work < WORTH * first.work else first
     return second if second.read_bytes < WORTH * first.read_bytes else first
 
 
-def _planned_to_send(
-    graph: Graph,
-    precision_bits: float,
-    lanes: int,
-    memory: float,
-    device: str,
-    bootstrapping: BootstrappingPlanner,
-) -> Plan:
-    """The plan whose client may send so many bytes; arguments as of _within.
+def _planned_to_send(bootstrapping: BootstrappingPlanner) -> Plan:
+    """The plan whose client sends at most bootstrapping.upload bytes of keys, or the fewest bytes
+    that are found for FEWEST. Argument as of _within.
 
     Of plans without bootstrapping in the smallest ring and in the next, of which keys may have
     fewer digits, that with less work is taken, or with fewer bytes if these are to be the fewest.
@@ -158,14 +151,13 @@ def _planned_to_send(
     """
     if bootstrapping.insecure_ring is not None:
         return bootstrapping.plan()
-    arguments = (graph, precision_bits, lanes, memory, device, bootstrapping)
     fewest = bootstrapping.upload == FEWEST
     found: list[Plan] = []
     refused: list[Exception] = []
     for larger in (0, 1):
         log_n = bootstrapping.log_n + 1 if larger else 0
         try:
-            found.append(_within(*arguments, log_n))
+            found.append(_within(bootstrapping, log_n))
         except (Unsupported, InvalidArgument) as error:
             refused.append(error)
         few = found and found[0].interpreter.params.dnum < _MANY_DIGITS
@@ -181,19 +173,11 @@ def _planned_to_send(
     return min(found, key=lambda one: relative_cost(one, found[0]))
 
 
-def _within(
-    graph: Graph,
-    precision_bits: float,
-    lanes: int,
-    memory: float,
-    device: str,
-    bootstrapping: BootstrappingPlanner,
-    log_n: int,
-    room: float = 0.0,
-) -> Plan:
+def _within(bootstrapping: BootstrappingPlanner, log_n: int, room: float = 0.0) -> Plan:
     """The plan without bootstrapping with the smallest scale, in a ring of at least 2^log_n.
 
-    bootstrapping: has the stages and the numbers that plans share.
+    bootstrapping: has the graph, what is asked of the plan, and the stages and the numbers that
+        plans share.
     room: bits of level 0 beyond what the numbers there take, for the bounds on their errors, which
         are proven and may be hundreds of times the errors.
 
@@ -201,7 +185,8 @@ def _within(
     program outgrow all numbers. They square with every product; a program that bootstraps has the
     noise of a trial run in their place. If that is certain from the start, nothing is tried.
     """
-    flat, loops = bootstrapping.flat, has_loops(graph)
+    flat, loops = bootstrapping.flat, has_loops(bootstrapping.graph)
+    precision_bits, device = bootstrapping.precision_bits, bootstrapping.device
     computed = flat if loops else amplified(flat)
     # What single numbers have beyond the average is not followed through the steps of loops.
     needed = needed_bits(computed, precision_bits, average=loops)
@@ -214,7 +199,7 @@ def _within(
         # Estimates differ in their last digits from one machine to another, which must not have
         # other parameters for it.
         whole = math.ceil(scale_bits * _PARTS) / _PARTS
-        params = smallest(flat, depth, whole, lanes, device, log_n, integer_bits)
+        params = smallest(flat, depth, whole, bootstrapping.lanes, device, log_n, integer_bits)
         bootstrapping.log_n = params.log_n
         return params
 
@@ -243,8 +228,8 @@ def _within(
         interpreter = Interpreter(
             stages["levels"],
             params,
-            lanes,
-            memory,
+            bootstrapping.lanes,
+            bootstrapping.memory,
             numbers=bootstrapping.numbers,
             costs=costs,
             streams=device == "cuda",
@@ -270,7 +255,7 @@ def _within(
     # A smaller scale may leave enough, and its parameters may be cheaper.
     fewer = found.interpreter.params.scale_bits + missing_bits(found, needed) + MARGIN
     with contextlib.suppress(Error):
-        params = smallest(flat, depth, fewer, lanes, device, log_n, integer_bits)
+        params = smallest(flat, depth, fewer, bootstrapping.lanes, device, log_n, integer_bits)
         if switch_work(params) < switch_work(found.interpreter.params):
             smaller = at(fewer)
             if missing_bits(smaller, needed) <= 0:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from jali._core.console import bytes_text, seconds_text
+from jali._core.console import aligned, bytes_text, seconds_text
 from jali._core.refusals import Answering
 
 if TYPE_CHECKING:
@@ -85,11 +85,7 @@ class Alternatives(metaclass=Answering):
     def __str__(self) -> str:
         head = ("plan", "time", "examples", "time each", "bits", "levels", "bootstraps")
         rows = [(*head, "keys to send", "in the server"), *map(_cells, self.plans)]
-        widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-        lines = [
-            "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
+        lines = [f"  {line}" for line in aligned(rows)]
         told = [f"with {one.name}, {one.fitted}" for one in self.plans if one.fitted is not None]
         return "\n".join(["plans that were tried", *lines, *told])
 

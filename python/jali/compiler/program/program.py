@@ -522,7 +522,7 @@ def _warn_of_ranges(what: str, examples: npt.NDArray[np.bool_], output: str, pro
     text = f"{what} {counted_text(int(examples.sum()), 'example')} of {len(examples)} ({output}), first of example {int(examples.argmax())}"
     if proven:
         text += (
-            ": no number left its range, but they are unlike the calibration, of whose results the precision is. Compile with examples like these in "
+            ": no number left its range, but these examples are unlike the calibration, for whose results the precision holds. Compile with examples like these in "
             "calibration=, or with more precision_bits"
         )
     else:

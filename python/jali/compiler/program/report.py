@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from jali import device as devices
-from jali._core.console import bytes_text, counted_text, seconds_text
+from jali._core.console import aligned, bytes_text, counted_text, seconds_text
 from jali.ckks import functions
 from jali.ckks.evaluator import Evaluator
 from jali.compiler.ciphertexts import ciphertext_of, expected_bits, peak_bytes
@@ -176,16 +176,10 @@ class Summary:
             "range",
         )
         rows = [head, *(_cells(layer) for layer in self.layers)]
-        widths = [max(len(row[k]) for row in rows) for k in range(len(head))]
-        lines = [
-            "  "
-            + "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
         return "\n".join(
             [
                 f"{self.params} on {self.device}",
-                *lines,
+                *(f"  {line}" for line in aligned(rows)),
                 f"{seconds_text(self.seconds)} for {counted_text(self.examples, 'example')}; {counted_text(self.depth, 'level')}; "
                 f"{seconds_text(self.prepare_seconds)} to encode the matrices, once",
                 f"{seconds_text(self.first_seconds)} for the first call, which makes the matrices of bootstrapping, tables and room in memory once",
@@ -367,6 +361,8 @@ def summarised(
     dry_run.server.synchronize()
     once = time.perf_counter() - start
     rotations, slower = dry_run.rotations(), relative_time(manifest.params, demand)
+    if costs is not None:
+        slower = costs.slower(slower)
     if composes(manifest.params, demand, rotations):
         dry_run.hold(demand)
         dry_run.run()  # finds out how rotations are composed

@@ -3,7 +3,7 @@ themselves."""
 
 from __future__ import annotations
 
-from jali._core.console import bytes_text, counted_text
+from jali._core.console import aligned, bytes_text, counted_text
 from jali.ckks import Params
 from jali.compiler.cost.costs import Costs
 from jali.compiler.cost.keys import key_sizes
@@ -69,11 +69,7 @@ def report_text(interpreter: Interpreter, costs: Costs) -> str:
                 str(bootstraps_of(node)),
             )
         )
-    widths = [max(len(row[k]) for row in rows) for k in range(len(rows[0]))]
-    lines = [
-        "  " + "  ".join(c.ljust(w) for c, w in zip(row, widths, strict=True)).rstrip()
-        for row in rows
-    ]
+    lines = [f"  {line}" for line in aligned(rows)]
     more = sum(extra.values())
     for_them = f", of which {more:,} for matrices that are not resident" if more else ""
     return "\n".join(["after 'report'", *lines, f"  in all {total:,} {costs.unit}{for_them}"])

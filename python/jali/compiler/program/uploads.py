@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from jali._core.console import bytes_text, seconds_text
+from jali._core.console import aligned, bytes_text, seconds_text
 from jali._core.files import save_figure
 from jali._core.refusals import Answering
 from jali.ckks import Params
@@ -40,7 +40,7 @@ _SHOWN = 5  # sets beside the program's own
 
 @dataclass(frozen=True)
 class Upload(metaclass=Answering):
-    """Keys that a client may send.
+    """A set of keys that a client may send.
 
     sent_bytes: in a message.
     send_seconds: that they take at 20 Mbit/s.
@@ -104,11 +104,7 @@ class Uploads(metaclass=Answering):
             )
             for one in self.sets
         ]
-        widths = [max(len(row[k]) for row in rows) for k in range(3)]
-        return "\n".join(
-            "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        )
+        return "\n".join(aligned(rows))
 
     def plot(self, path: str | os.PathLike[str] | None = None) -> Any:
         """The curve: the time of a run over that with all keys, against the bytes that a client
@@ -150,7 +146,8 @@ def sending_text(seconds: float) -> str:
 
 
 def composes(params: Params, demand: Demand, rotations: Mapping[int, int]) -> bool:
-    """Whether some of these rotations, each with its level, have no key among those of a demand."""
+    """Whether some of these rotations, each with its level, have no key of their own with a demand,
+    nor one of bootstrapping, so that an evaluator composes them."""
     left = {step % params.slots for step in rotations} - {0}
     left -= {step % params.slots for step in demand.rotations}
     whole = replace(demand, rotations=dict(rotations))
@@ -175,7 +172,7 @@ def uploads_of(
         rotations = dry_run.rotations()
     params, bootstraps = interpreter.params, demand.bootstrap != "none"
     every = replace(demand, rotations=dict(rotations), bootstrap="all" if bootstraps else "none")
-    slower = relative_time(params, demand)
+    slower = costs.slower(relative_time(params, demand))
     costs = costs.slowed(1 / slower)
     least = run_cost(interpreter, costs)
     serving = serving_rotations(params, replace(every, bootstrap=demand.bootstrap))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from jali import discrete
 from jali._core import checks
 from jali._core.columns import check_columns
 from jali._core.console import bytes_text, counted_text, one_text
+from jali._core.key_stream import KeyStream, of_one_size, whole
 from jali._core.log import logger
 from jali._core.refusals import Answering
 from jali.errors import InvalidArgument, LimitExceeded, ParamsMismatch, WrongDecryption
@@ -99,17 +101,50 @@ class Client(metaclass=Answering):
 
         Raises LimitExceeded, before any key is made, if they take more than max_bytes.
         """
+        cost = self._check_keys(max_bytes)
+        logger.info("evaluation keys to make: %s", cost)
+        return self._client.evaluation_keys(
+            self._manifest.rotations, relinearise=self._manifest.relinearise, progress=progress
+        )
+
+    def _check_keys(self, max_bytes: int) -> KeyCost:
+        """What the keys cost. Raises LimitExceeded if they take more than max_bytes of memory."""
         most = checks.whole(max_bytes, 1, "max_bytes must be a number of bytes, at least 1")
-        manifest, cost = self._manifest, self.key_cost
+        cost = self.key_cost
         if cost.made > most:
             raise LimitExceeded(
                 f"the program asks for keys of {bytes_text(cost.made)}. This client makes at most {bytes_text(most)}: if the program is worth it, "
                 f"call evaluation_keys(max_bytes={cost.made})"
             )
-        logger.info("evaluation keys to make: %s", cost)
-        return self._client.evaluation_keys(
-            manifest.rotations, relinearise=manifest.relinearise, progress=progress
-        )
+        return cost
+
+    def key_stream(self, *, max_bytes: int = MAX_KEY_BYTES) -> KeyStream:
+        """The bytes of ``evaluation_keys``, made while they are read: one key lies in memory at a
+        time. The first is made at once, since its size is that of all.
+
+        max_bytes: as of ``evaluation_keys``.
+
+        Raises LimitExceeded, before any key is made, if they take more than max_bytes.
+
+        >>> examples = np.arange(60).reshape(20, 3)
+        >>> program = jali.compile(lambda x: x * x, examples[0], calibration=examples, scheme="discrete")
+        >>> client = program.client()
+        >>> data = b"".join(client.key_stream())
+        >>> server = program.server(discrete.EvaluationKeys.from_bytes(data, client.manifest.params))
+        >>> client.decrypt(server(client.encrypt(examples[:1])))
+        array([[0, 1, 4]])
+        """
+        self._check_keys(max_bytes)
+        manifest, n = self._manifest, self._manifest.params.slots
+        make = self._client._core.evaluation_keys
+        steps = {pow(5, one % (n // 2), 2 * n): one for one in manifest.rotations}
+        steps.pop(1, None)
+        makers = [partial(make, [], False, True)] if manifest.relinearise else []
+        makers += [partial(make, [steps[element]], False, False) for element in sorted(steps)]
+        makers += [partial(make, [], True, False)] if manifest.rotations else []  # of the rows
+        if not makers:
+            return whole(self.evaluation_keys(max_bytes=max_bytes))
+        return of_one_size(self._client.key_id, makers)
 
     @property
     def key_cost(self) -> KeyCost:

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from jali._core import checks
+from jali._core.refusals import Answering
 from jali.errors import InvalidArgument
 
 __all__ = ["Integers", "Port", "whole_numbers"]
@@ -19,7 +20,7 @@ _EXACT = 2.0**53  # every whole number below it is a float
 
 
 @dataclass(frozen=True, eq=False)
-class Port:
+class Port(metaclass=Answering):
     """An input or output.
 
     shape: of one example.

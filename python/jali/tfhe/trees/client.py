@@ -11,6 +11,7 @@ import numpy.typing as npt
 from jali import tfhe
 from jali._core import checks
 from jali._core.console import bytes_text, one_text
+from jali._core.key_stream import KeyStream, whole
 from jali._jali.tfhe import EvaluationKeys
 from jali.errors import InvalidArgument, LimitExceeded, ParamsMismatch
 from jali.tfhe.trees.manifest import Manifest
@@ -90,6 +91,15 @@ class Client:
                 f"evaluation_keys(max_bytes={asked})"
             )
         return self._client.evaluation_keys(progress=progress)
+
+    def key_stream(self, *, max_bytes: int = MAX_KEY_BYTES) -> KeyStream:
+        """The bytes of ``evaluation_keys``, which are one object and are made at once.
+
+        max_bytes: as of ``evaluation_keys``.
+
+        Raises LimitExceeded, before any key is made, if they take more than max_bytes.
+        """
+        return whole(self.evaluation_keys(max_bytes=max_bytes))
 
     def encrypt(self, rows: npt.ArrayLike) -> Message:
         """One row (features,), or any number of rows (n, features).

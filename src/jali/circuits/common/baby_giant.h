@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <concepts>
 #include <cstdint>
+#include <deque>
 #include <optional>
 #include <span>
 #include <type_traits>
@@ -88,6 +89,7 @@ class BabyGiant {
   using Extended = typename Evaluator::Extended;
   using Hoisted = typename Evaluator::Hoisted;
   using Rotation = typename Evaluator::Rotation;
+  using Branches = rlwe::Branches<Evaluator>;
   using Inputs = std::span<const Ciphertext* const>;
 
   /// All must live as long as this. level: of the inputs.
@@ -226,26 +228,29 @@ class BabyGiant {
     }
   }
 
+  // An input with its lifted digits, if it is rotated at all.
+  Hoisted hoisted(Inputs inputs, std::size_t i) const {
+    const bool turns = std::ranges::any_of(plan_.babies[i], [](int r) { return r != 0; });
+    Hoisted out = turns ? evaluator_.hoist(*inputs[i]) : Hoisted{};
+    out.source = inputs[i];
+    return out;
+  }
+
   // --- double hoisting --------------------------------------------------------------------------
 
   std::vector<Ciphertext> apply_twice(Inputs inputs, bool rescale) const {
-    const auto hoisted = [&](std::size_t i) {
-      const bool turns = std::ranges::any_of(plan_.babies[i], [](int r) { return r != 0; });
-      Hoisted out = turns ? evaluator_.hoist(*inputs[i]) : Hoisted{};
-      out.source = inputs[i];
-      return out;
-    };
     // With one output and resident weights there is one pass only, so rotations need not be kept.
-    // Composed ones must be.
-    const auto rotations = plan_.rotations();
-    const bool direct =
-        std::ranges::all_of(rotations, [&](int r) { return evaluator_.has_rotation(r, level_); });
-    if (scheme_.resident() && plan_.giants.size() == 1 && direct) {
-      std::vector<Hoisted> kept;
+    if (scheme_.resident() && plan_.giants.size() == 1) {
+      std::deque<Hoisted> kept;
+      std::deque<Branches> branches;
       Babies<Rotation> babies(inputs.size());
-      for (std::size_t i = 0; i < inputs.size(); ++i) kept.push_back(hoisted(i));
       for (std::size_t i = 0; i < inputs.size(); ++i) {
-        for (int r : plan_.babies[i]) babies[i].push_back(evaluator_.rotation(kept[i], r));
+        const auto tree = evaluator_.rotation_tree(plan_.babies[i], level_);
+        const Hoisted& root = kept.emplace_back(hoisted(inputs, i));
+        const Branches& x = branches.emplace_back(evaluator_, root, *tree);
+        for (const auto& end : tree->ends) {
+          babies[i].push_back(evaluator_.rotation(x.at(end.from), end.steps));
+        }
       }
       return turn_sums(inputs, babies, rescale);
     }
@@ -253,9 +258,11 @@ class BabyGiant {
     // few.
     Babies<Extended> babies(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      const Hoisted x = hoisted(i);
-      for (int r : plan_.babies[i]) {
-        babies[i].push_back(rlwe::composed_rotate_extended(evaluator_, x, r));
+      const Hoisted root = hoisted(inputs, i);
+      const auto tree = evaluator_.rotation_tree(plan_.babies[i], level_);
+      const Branches x(evaluator_, root, *tree);
+      for (const auto& end : tree->ends) {
+        babies[i].push_back(evaluator_.rotate_extended(x.at(end.from), end.steps));
       }
     }
     return turn_sums(inputs, babies, rescale);
@@ -267,27 +274,34 @@ class BabyGiant {
                                     bool rescale) const {
     std::vector<Ciphertext> outputs;
     for (std::size_t o = 0; o < plan_.giants.size(); ++o) {
-      std::optional<Extended> acc;
+      const auto& giants = plan_.giants[o];
+      if (giants.empty()) {
+        outputs.push_back(scheme_.zero(*inputs[0], rescale));
+        continue;
+      }
+      std::vector<int> steps;
+      for (const auto& giant : giants) steps.push_back(giant.rotation);
+      rlwe::RotatedSum<Evaluator> sum(evaluator_, steps, level_);
+      std::size_t first = 0;
       for_inner_sums(o, babies,
-                     [&](std::vector<Extended> inner, std::span<const BsgsPlan::Giant> giants) {
+                     [&](std::vector<Extended> inner, std::span<const BsgsPlan::Giant> made) {
                        std::vector<const Extended*> turned;
-                       std::vector<int> steps;
-                       if (!acc) acc.emplace();
-                       for (std::size_t g = 0; g < giants.size(); ++g) {
+                       std::size_t still = 0;
+                       for (std::size_t g = 0; g < made.size(); ++g) {
                          scheme_.inner(o, inner[g]);
-                         if (giants[g].rotation == 0 && acc->c0.empty()) {
-                           acc = std::move(inner[g]);
-                           continue;
+                         if (first + g == 0 && made[g].rotation == 0) {
+                           sum.add_still(std::move(inner[g]));
+                           still = 1;
+                         } else {
+                           turned.push_back(&inner[g]);
                          }
-                         turned.push_back(&inner[g]);
-                         steps.push_back(giants[g].rotation);
                        }
-                       if (!turned.empty()) {
-                         rlwe::composed_rotate_accumulate(evaluator_, *acc, turned, steps);
-                       }
+                       sum.add(first + still, turned);
+                       first += made.size();
                      });
-      if (acc) scheme_.whole(o, *acc);
-      outputs.push_back(!acc ? scheme_.zero(*inputs[0], rescale) : finished(*acc, rescale));
+      Extended whole = sum.take();
+      scheme_.whole(o, whole);
+      outputs.push_back(finished(whole, rescale));
     }
     return outputs;
   }
@@ -297,14 +311,12 @@ class BabyGiant {
   std::vector<Ciphertext> apply_single(Inputs inputs, bool rescale) const {
     Babies<Ciphertext> babies(inputs.size());
     for (std::size_t i = 0; i < inputs.size(); ++i) {
-      std::optional<Hoisted> hoisted;
-      for (int r : plan_.babies[i]) {
-        if (r == 0) {
-          babies[i].push_back(evaluator_.copy(*inputs[i]));
-          continue;
-        }
-        if (!hoisted) hoisted = evaluator_.hoist(*inputs[i]);
-        babies[i].push_back(rlwe::composed_rotate_hoisted(evaluator_, *hoisted, r));
+      const Hoisted root = hoisted(inputs, i);
+      const auto tree = evaluator_.rotation_tree(plan_.babies[i], level_);
+      const Branches x(evaluator_, root, *tree);
+      for (const auto& end : tree->ends) {
+        babies[i].push_back(end.steps == 0 ? evaluator_.copy(*inputs[i])
+                                           : evaluator_.rotate_hoisted(x.at(end.from), end.steps));
       }
     }
     const auto turned = [&](const Ciphertext& x, int rotation) {

@@ -3,6 +3,7 @@
 
 #include <concepts>
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -28,6 +29,7 @@ concept Rotating =
       { e.has_rotation(r, r) } -> std::same_as<bool>;
       { e.can_rotate(r, r) } -> std::same_as<bool>;
       { e.composition(r, r) } -> std::same_as<std::vector<int>>;
+      { e.rotation_tree(steps, r) } -> std::same_as<std::shared_ptr<const rlwe::RotationTree>>;
       // ciphertexts
       { e.ring()->ops() } -> std::same_as<const backend::RingOps&>;
       { e.copy(x) } -> std::same_as<typename E::Ciphertext>;

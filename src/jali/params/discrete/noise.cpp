@@ -345,7 +345,9 @@ void NoiseModel::require_budget(const Estimate& a, int level) const {
     return "the noise of the result would be " + one_decimal(lacking) + " bits above what level " +
            std::to_string(level) +
            " holds, and the numbers would be wrong: make the parameters with depth=" +
-           std::to_string(params_->depth() + more) + ", or add up and multiply less";
+           std::to_string(params_->depth() + more) +
+           ", encrypt the operands at a higher level if that was not the highest, or add up and "
+           "multiply less";
   });
 }
 
@@ -353,8 +355,9 @@ void NoiseModel::require_level(int level) const {
   require<DepthExhausted>(level >= 1 || params_->multiplication() == Multiplication::bfv, [&] {
     return "no level is left for a product: these parameters have depth " +
            std::to_string(params_->depth()) +
-           ". Make them with depth=" + std::to_string(params_->depth() + 1) +
-           ", or encrypt the operands at a higher level";
+           ". Encrypt the operands at a higher level; or, if that was the highest, make the "
+           "parameters with depth=" +
+           std::to_string(params_->depth() + 1);
   });
 }
 

@@ -38,7 +38,7 @@ bool pending(const Evaluator& e, const Ciphertext& a) {
   const int depth = e.params()->depth();
   std::string advice = "Params.create(depth=" + std::to_string(depth + 1) + ") or more";
   literal.depth = depth + 1;
-  literal.log_n = 0;
+  if (literal.security != 0) literal.log_n = 0;  // what is insecure has no ring of its own choice
   literal.dnum = 0;
   try {
     advice += " gives log_n " + std::to_string(Params::create(literal)->log_n());

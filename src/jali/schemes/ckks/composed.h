@@ -8,9 +8,7 @@ namespace jali::ckks {
 
 using rlwe::can_rotate;
 using rlwe::composed_rotate;
-using rlwe::composed_rotate_accumulate;
 using rlwe::composed_rotate_extended;
-using rlwe::composed_rotate_hoisted;
 using rlwe::fewest_rotations;
 using rlwe::rotation_steps;
 

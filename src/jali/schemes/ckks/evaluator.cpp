@@ -131,6 +131,10 @@ bool Evaluator::can_rotate(int steps, int level) const {
 std::vector<int> Evaluator::composition(int steps, int level) const {
   return impl_->bodies.composition(steps, level);
 }
+std::shared_ptr<const rlwe::RotationTree> Evaluator::rotation_tree(std::span<const int> steps,
+                                                                   int level) const {
+  return impl_->bodies.rotation_tree(steps, level);
+}
 
 Ciphertext Evaluator::copy(const Ciphertext& a) const {
   impl_->check(a);

@@ -110,6 +110,9 @@ class Evaluator {
   /// fewest_rotations finds them. They are kept, so that they are searched once. Throws KeyMissing
   /// if there are none.
   std::vector<int> composition(int steps, int level) const;
+  /// See rlwe::Evaluator.
+  std::shared_ptr<const rlwe::RotationTree> rotation_tree(std::span<const int> steps,
+                                                          int level) const;
 
   Ciphertext copy(const Ciphertext& a) const;
   /// is_here says whether `a` lies in the memory of this evaluator's device. bring copies to that

@@ -88,6 +88,10 @@ class Evaluator {
   std::vector<int> composition(int steps, int level) const {
     return bodies_.composition(steps, level);
   }
+  std::shared_ptr<const rlwe::RotationTree> rotation_tree(std::span<const int> steps,
+                                                          int level) const {
+    return bodies_.rotation_tree(steps, level);
+  }
 
   // --- what is known ----------------------------------------------------------------------------
   /// Throws ParamsMismatch or KeyMismatch unless the ciphertext has the parameters and the key of
