@@ -178,7 +178,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise InvalidArgument(f"{_DEMO} is the program of --demo: give another name")
         from jali.demo import drawn
 
-        programs[_DEMO] = drawn.program()
+        programs = {_DEMO: drawn.program(), **programs}  # the page begins with the first
     with KeyStore(options.store, quota=quota, capacity=capacity, index=options.index) as store:
         if options.verify:
             print(f"{len(store.verify())} damaged keys were dropped", file=sys.stderr)

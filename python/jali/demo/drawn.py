@@ -14,6 +14,7 @@ __all__ = ["enlarged", "program"]
 
 SIDE, FILLED = 28, 20  # pixels of a picture of MNIST, and of the digit in it
 _PRECISION_BITS = 10.0
+_UPLOAD = "12 MB"  # of keys, which a phone sends
 _EVERY = 10  # of the digits of the calibration
 
 
@@ -34,6 +35,7 @@ def program() -> Program:
         precision_bits=_PRECISION_BITS,
         input_range=(0.0, 1.0),
         ranges="proven",
+        upload=_UPLOAD,
     )
 
 
