@@ -99,7 +99,9 @@ def test_files_are_packed_for_who_takes_it(world: World) -> None:
     with world.client() as http:
         plain = http.get("/page/page.css", headers={"Accept-Encoding": "identity"})
         assert "Content-Encoding" not in plain.headers
-        with http.stream("GET", "/page/page.css", headers={"Accept-Encoding": "br, gzip"}) as packed:
+        with http.stream(
+            "GET", "/page/page.css", headers={"Accept-Encoding": "br, gzip"}
+        ) as packed:
             assert packed.headers["Content-Encoding"] == "gzip"
             assert gzip.decompress(b"".join(packed.iter_raw())) == plain.content
 
@@ -118,7 +120,11 @@ def test_the_policy_allows_this_origin_alone() -> None:
 
 def test_no_code_is_in_the_document_and_all_comes_from_here() -> None:
     assert HTML.inline == []
-    assert Tags("<p onclick=x style=y><script>z</script>").inline == ["p onclick", "p style", "script"]
+    assert Tags("<p onclick=x style=y><script>z</script>").inline == [
+        "p onclick",
+        "p style",
+        "script",
+    ]
     for link in HTML.links:
         assert link.startswith("#") or (FOLDER / link.removeprefix("/page/")).is_file(), link
     for path in SOURCES:
@@ -166,13 +172,17 @@ def test_what_the_page_knows_of_programs(world: World) -> None:
 
 
 def test_ranges_of_several_numbers_and_names_of_columns() -> None:
+    linear = pytest.importorskip("sklearn.linear_model")
+    frame = pytest.importorskip("pandas").DataFrame
     with seeds.named("a program whose numbers have ranges of their own"):
-        examples = np.random.default_rng(0).uniform(-1, 1, (40, 2)) * [1, 5]
-        program = jali.compile(
-            lambda x: x * x, examples[0], calibration=examples, input_range=([-1, -5], [1, 5])
-        )
+        numbers = np.random.default_rng(0).uniform(-1, 1, (40, 2)) * [1, 5]
+        table = frame(numbers, columns=["age", "height"])
+        model = linear.LinearRegression().fit(table, table["age"])
+        program = jali.compile(model, table[:1], calibration=table)
     (port,) = described(program.manifest.to_bytes())["inputs"]
-    assert (port["low"], port["high"]) == ([-1, -5], [1, 5])
+    assert port["columns"] == ["age", "height"]
+    np.testing.assert_array_equal(port["low"], program.manifest.inputs[0].low)
+    assert port["high"][1] > 2 * port["high"][0] > 0
 
 
 def test_a_service_that_asks_who_calls_gives_the_files_to_everyone(
@@ -212,7 +222,9 @@ def test_without_the_client_the_page_says_how_to_get_it(
         assert http.get("/").status_code == 200
     with pytest.raises(jali.Unsupported, match="make wasm"):
         command.main(["--demo", "--store", str(tmp_path / "store")])
-    with pytest.raises(jali.FileError, match="does not have jali.mjs and jali.wasm: give the folder"):
+    with pytest.raises(
+        jali.FileError, match=r"does not have jali\.mjs and jali\.wasm: give the folder"
+    ):
         Page(tmp_path)
     assert Page(client).missing == ""
 

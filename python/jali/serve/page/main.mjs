@@ -104,7 +104,7 @@ async function open(chosen) {
   input.open(program);
   say("The client loads.", true);
   opened = await call("open", { fingerprint: program.fingerprint });
-  find("key-id").textContent = `; it knows them by ${opened.keyId.slice(0, 8)}…`;
+  find("key-id").textContent = ` (their name begins with ${opened.keyId.slice(0, 8)})`;
   if (opened.cost.sent <= WITHOUT_ASKING) {
     await prepare();
     return;

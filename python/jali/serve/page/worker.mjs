@@ -32,6 +32,7 @@ const calls = {
 
   /** Makes a client of a program, and its secret key. */
   async open({ fingerprint }) {
+    if (stored) await service.forget(client.keyId).catch(() => {});  // those of another program
     client?.close();
     [client, stored, program] = [undefined, false, fingerprint];
     let wasm;
