@@ -268,6 +268,8 @@ def test_twenty_drawings(person: Callable[..., Person]) -> None:
         assert answer == str(np.argmax(expected))
         right += answer == str(digit)
     assert right >= 19  # which says that drawings are brought to what the network is used to
+    loaded = one.page.locator("#steps tr", has_text="Load the client")
+    assert "kB" in loaded.locator("td").last.inner_text()
     assert one.troubles == []
     assert all(url.startswith(one.tap.url) for url in one.asked)
     assert one.page.evaluate("() => crossOriginIsolated")
@@ -374,6 +376,8 @@ def test_a_vector_and_numbers_that_are_refused(
         boxes[1].fill(text)
         one.page.click("#ask")
         one.page.locator("#trouble", has_text=words).wait_for()
+        one.status("Nothing was asked")
+        assert len(one.scores()) == 0  # of the question before
     assert one.tap.nbytes == before
     boxes[1].fill("1")
     one.ask()

@@ -85,8 +85,12 @@ async function attempt(act) {
   try {
     await act();
   } catch (error) {
-    if (error instanceof Unusable) trouble(error.message);
-    else showError(error);
+    if (error instanceof Unusable) {
+      trouble(error.message);
+      say("Nothing was asked.", true);
+    } else {
+      showError(error);
+    }
   } finally {
     busy = false;
     find("progress").hidden = find("cancel").hidden = true;
@@ -129,11 +133,12 @@ function clearAnswer() {
 
 const ask = () => attempt(async () => {
   if (!opened) return;
+  clearAnswer();
+  say("Your input is read.", true);
   const inputs = input.values();
   find("cancel").hidden = false;
   find("prepare").hidden = true;
   forgetSteps(QUESTION);
-  clearAnswer();
   say("It is encrypted, and the service computes.", true);
   const began = performance.now();
   const outputs = await call("run", { inputs });

@@ -37,8 +37,11 @@ const calls = {
     [client, stored, program] = [undefined, false, fingerprint];
     let wasm;
     await step("Load the client", "page", async () => {
+      performance.clearResourceTimings();
       jali ??= await loaded();
       wasm = await jali.load();
+      const files = performance.getEntriesByType("resource");
+      return { told: { down: files.reduce((sum, one) => sum + one.transferSize, 0) } };
     });
     const manifest = await step("Get the program's manifest", "wire", () =>
       service.manifest(fingerprint));
