@@ -14,7 +14,7 @@ CHECKS := lint cpp-test py-test docs-test
 # What needs builds of its own, which take longer than the tests: `make instrumented` runs it, and so does `make check`.
 INSTRUMENTED := cuda sanitize tsan fuzz
 # What `make check` runs besides.
-ONLY_CHECK := timing rtl torch-test models-test wasm
+ONLY_CHECK := timing rtl torch-test models-test wasm page-test
 # `make test` and `make instrumented` take a share of a check where the whole takes long; `make check`, and a check run
 # alone, all of it.
 SHARE := whole
@@ -250,6 +250,19 @@ wasm: build ## the client of compiled programs for browsers, in build/wasm/clien
 	  $(call or_say,the native side of the tests does not compile: the lines above name the place)
 	@$(call logged,JALI_WASM=$(CURDIR)/$(WASM)/client python -m pytest -p no:cacheprovider tests/tools/test_wasm.py) \
 	  $(call or_say,repeat one test with .venv/bin/python -m pytest tests/tools/test_wasm.py -k NAME)
+	@folder=$$($(BIN)/python -c 'from jali.serve.page import CLIENT; print(CLIENT)') && mkdir -p "$$folder" && \
+	  cp $(WASM)/client/jali.mjs $(WASM)/client/jali.wasm "$$folder"  # for the page of `jali serve`
+
+# Playwright lies apart from .venv, and drives the system's browser. Without one the tests are skipped, and say so.
+PLAYWRIGHT := build/playwright
+page-test: wasm ## the page of `jali serve --demo` in Chromium
+	@if ! command -v chromium >/dev/null && [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+	  apt-get update -qq; DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium || true; \
+	fi
+	@test -d $(PLAYWRIGHT)/playwright || $(BIN)/python -m pip install -q --target $(PLAYWRIGHT) 'playwright>=1.50' \
+	  || { rm -rf $(PLAYWRIGHT); echo "the page is not tested in a browser: pip could not reach a package index"; }
+	@$(call logged,JALI_WASM=$(CURDIR)/$(WASM)/client PYTHONPATH=$(CURDIR)/$(PLAYWRIGHT) python -m pytest -p no:cacheprovider tests/tools/test_page.py) \
+	  $(call or_say,repeat one test with PYTHONPATH=$(PLAYWRIGHT) .venv/bin/python -m pytest tests/tools/test_page.py -k NAME)
 
 # --- the rest ------------------------------------------------------------------------------------
 docs: build ## the site in build/site: the documents, what the examples print, the Python and C++ reference, search

@@ -15,7 +15,7 @@ WEIGHTS = "jali/demo/weights/"
 
 @pytest.mark.parametrize("portable", [False, True])
 def test_weights_in_a_wheel(portable: bool, tmp_path: Path) -> None:
-    """A wheel for other machines has the weights of one demo, `pip install .` all of them."""
+    """A wheel for other machines has the weights of two demos, `pip install .` all of them."""
     pytest.importorskip("scikit_build_core")
     settings = {
         "wheel.cmake": "false",
@@ -31,10 +31,11 @@ def test_weights_in_a_wheel(portable: bool, tmp_path: Path) -> None:
     (wheel,) = tmp_path.glob("*.whl")
     names = zipfile.ZipFile(wheel).namelist()
     assert "jali/simulate/__init__.py" in names
+    assert {"jali/serve/page/index.html", "jali/serve/page/worker.mjs"} <= set(names)
     found = {name.removeprefix(WEIGHTS) for name in names if name.startswith(WEIGHTS)}
     every = {path.name for path in (ROOT / "python" / WEIGHTS).glob("*.npz")}
     assert len(every) > 5
-    assert found == ({"digits.npz"} if portable else every)
+    assert found == ({"digits.npz", "mnist.npz"} if portable else every)
 
 
 @pytest.mark.parametrize("place", ["tools/wheel.sh", ".github/workflows/wheels.yml"])

@@ -24,6 +24,7 @@ __all__ = ["main"]
 
 _BODY = 300.0  # seconds for a body whose bytes keep coming: 400 MB need 160 s at 20 Mbit/s
 _MMAP_THRESHOLD = -3  # M_MMAP_THRESHOLD of mallopt
+_DEMO = "drawn-digits"  # the name of its program
 _PACKAGES = ("fastapi", "uvicorn", "httptools", "prometheus_client")
 
 
@@ -35,7 +36,7 @@ def _parser() -> Parser:
     )
     parser.add_argument(
         "programs",
-        nargs="+",
+        nargs="*",
         metavar="[NAME=]P.jali",
         help="what 'jali compile' wrote, and its name; the name of the file if none is given. A program that replaces another keeps its name",
     )
@@ -57,6 +58,7 @@ def _parser() -> Parser:
         metavar="DEVICES",
         help="one process for each: auto is every GPU, or the CPU if there is none; or a list such as cuda:0,cuda:1 or cpu",
     )
+    _add_page(parser)
     _add_callers(parser)
     bounds = parser.add_argument_group("bounds")
     bounds.add_argument(
@@ -85,6 +87,22 @@ def _parser() -> Parser:
         "--log-clients", action="store_true", help="write names of clients into the log"
     )
     return parser
+
+
+def _add_page(parser: Parser) -> None:
+    group = parser.add_argument_group(
+        "the page", "The service answers browsers with a page that encrypts, asks and decrypts."
+    )
+    group.add_argument(
+        "--demo", action="store_true", help="serve a network that reads digits that people draw"
+    )
+    group.add_argument(
+        "--web-client",
+        type=Path,
+        metavar="DIR",
+        help="the folder with jali.mjs and jali.wasm, which 'make wasm' fills (that of this installation)",
+    )
+    group.add_argument("--no-page", action="store_true", help="serve no page")
 
 
 def _add_callers(parser: Parser) -> None:
@@ -140,7 +158,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise Unsupported(
             f"jali serve needs {', '.join(missing)}: run {packages.install(*map(packages.of_module, missing))}"
         )
-    programs = _named(options.programs)
+    programs: dict[str, Any] = dict(_named(options.programs))
+    if not programs and not options.demo:
+        raise InvalidArgument(
+            "name the file of a program, which 'jali compile' or Program.save writes, or give --demo"
+        )
+    page = _page(options)
     identify = _identify(options)
     auth.check_binding(
         options.host, authenticated=identify is not None, insecure=options.insecure_no_auth
@@ -150,10 +173,16 @@ def main(argv: Sequence[str] | None = None) -> int:
     quota = Quota(checks.size(options.quota, "--quota"))
     capacity = None if options.capacity is None else checks.size(options.capacity, "--capacity")
     largest = checks.size(options.max_request, "--max-request")
+    if options.demo:
+        if _DEMO in programs:
+            raise InvalidArgument(f"{_DEMO} is the program of --demo: give another name")
+        from jali.demo import drawn
+
+        programs = {_DEMO: drawn.program(), **programs}  # the page begins with the first
     with KeyStore(options.store, quota=quota, capacity=capacity, index=options.index) as store:
         if options.verify:
             print(f"{len(store.verify())} damaged keys were dropped", file=sys.stderr)
-        asyncio.run(_serve(options, programs, store, identify, largest))
+        asyncio.run(_serve(options, programs, store, identify, largest, page))
     return 0
 
 
@@ -172,6 +201,20 @@ def _named(words: Sequence[str]) -> dict[str, Path]:
             )
         found[name] = Path(path)
     return found
+
+
+def _page(options: Namespace) -> Any:
+    """The page; None if there is to be none. Raises InvalidArgument, FileError and Unsupported."""
+    if options.no_page:
+        if options.demo or options.web_client is not None:
+            raise InvalidArgument("--no-page goes with neither --demo nor --web-client")
+        return None
+    from jali.serve.page import Page
+
+    page = Page(options.web_client, sentences={_DEMO: "Draw a digit from 0 to 9."})
+    if options.demo and page.missing:
+        raise Unsupported(page.missing)
+    return page
 
 
 def _identify(options: Namespace) -> auth.Identify | None:
@@ -210,10 +253,11 @@ def _return_memory() -> None:
 
 async def _serve(
     options: Namespace,
-    programs: dict[str, Path],
+    programs: dict[str, Any],
     store: KeyStore,
     identify: auth.Identify | None,
     largest: int,
+    page: Any,
 ) -> None:
     from jali.serve.gateway import Gateway, Settings
     from jali.serve.policy import Limits
@@ -234,6 +278,7 @@ async def _serve(
         local=not options.insecure_no_auth,
         settings=Settings(request_bytes=largest, operators=frozenset(options.operator)),
         log=logs.Log(clients=options.log_clients),
+        page=page,
     )
     stop, failed = asyncio.Event(), []
 
@@ -249,6 +294,8 @@ async def _serve(
                 f"{one.name}: {seconds_text(one.seconds)} a request, {bytes_text(one.key_bytes)} of keys a client, fingerprint {one.fingerprint[:16]}",
                 file=sys.stderr,
             )
+        if page is not None and page.missing:
+            print(f"note: {page.missing}", file=sys.stderr)
         print("ready", file=sys.stderr, flush=True)
 
     starting: list[asyncio.Task[None]] = []

@@ -4,7 +4,7 @@
 
 from typing import Any
 
-from jali.serve import app_keys, app_runs, app_uploads
+from jali.serve import app_keys, app_runs, app_uploads, page
 from jali.serve.gateway import Gateway
 from jali.serve.middleware import Gone, Middleware, call_of, internal, problem
 from jali.serve.refusal import Refusal
@@ -41,6 +41,7 @@ def inner_application(gateway: Gateway) -> Any:
     app_uploads.add(app, gateway)
     app_keys.add(app, gateway)
     app_runs.add(app, gateway)
+    page.add(app, gateway)
     return app
 
 

@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from jali._core import files
 from jali.errors import Error
@@ -22,6 +22,9 @@ from jali.serve.middleware import Call
 from jali.serve.refusal import Refusal
 from jali.serve.routes import Routes
 from jali.serve.runs import Runs
+
+if TYPE_CHECKING:
+    from jali.serve.page import Page
 
 __all__ = ["Gateway", "Settings"]
 
@@ -59,6 +62,7 @@ class Gateway:
     local: whether a service that asks nobody answers only to names of this machine.
     settings: its bounds.
     log: of its events.
+    page: the page for browsers; None for none.
     """
 
     def __init__(
@@ -70,8 +74,10 @@ class Gateway:
         local: bool = True,
         settings: Settings | None = None,
         log: Log | None = None,
+        page: Page | None = None,
     ) -> None:
         self.service, self.identify, self.local = service, identify, local
+        self.page = page
         self.settings = settings or Settings()
         self.log = log or Log()
         self.known = Known(folder / "programs.json", self.programs)

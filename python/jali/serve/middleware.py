@@ -118,6 +118,8 @@ class Middleware:
             if gateway.local:
                 _check_local(headers)
             return ANYONE
+        if gateway.page is not None and gateway.page.is_open(scope["path"]):
+            return ANYONE
         address = (scope.get("client") or ("",))[0]
         peer = Peer(address, scope["state"].get("tls_subject", ""))
         client = await gateway.identify(headers, peer)
