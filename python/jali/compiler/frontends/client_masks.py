@@ -48,7 +48,7 @@ class Mask:
 
 
 def is_mask(numbers: Any) -> bool:
-    """Whether each number of an array of the model is 0 or far below 0, as in masks of attention."""
+    """Whether each number of an array is 0 or far below 0, as in masks of attention."""
     array = np.asarray(numbers)
     return bool(np.all((array == 0) | (array <= FAR)))
 
