@@ -230,7 +230,8 @@ def test_a_clamp_stays_for_few_examples_and_for_declared_ranges(rng: np.random.G
 def test_a_clamp_on_which_another_relies_stays(rng: np.random.Generator) -> None:
     """ReLU6 of a matrix's result: the bound at 6 goes, because the ReLU beside it is approximated
     on a small interval, and the ReLU stays."""
-    x = rng.uniform(-0.4, 0.4, (64, 3))
+    # Each number reaches 0.4 alone: all of them together would give 3.4, and an interval beyond 6.
+    x = np.concatenate([rng.uniform(-0.3, 0.3, (64, 3)), 0.4 * np.eye(3), -0.4 * np.eye(3)])
     graph = fold(
         trace_function(lambda v: np.minimum(np.maximum(3.5 * (W @ v), 0), 6) + v[:2], [np.zeros(3)])
     )

@@ -426,3 +426,24 @@ def test_decisions_do_not_depend_on_hashes() -> None:
         for seed in (1, 2)
     ]
     assert found[0] == found[1] and found[0].count("Dispatch") > 50
+
+
+def test_keys_that_come_just_when_a_device_becomes_free() -> None:
+    """A request is promised to be computed with them next. A later one with a later deadline, whose
+    keys are there, does not take its place, although the device is free a moment before they come."""
+    made = World(Limits(disk_rate=100.0))
+    made.program("p")
+    made.worker("w", capacity=200)
+    made.keys("k", "c", 20)
+    made.keys("l", "d", 20)
+    made.send("before", "k", 0.01)
+    made.run()
+    made.send("first", "k", made.limits.load_seconds(20, from_host=False))
+    second = made.send("second", "l", 0.1, within=0.35)
+    made.send("third", "k", 0.5, within=1.0)
+    made.run()
+    assert (
+        second.deadline is not None
+        and isinstance(second.answer, decide.Reply)
+        and second.answered <= second.deadline
+    )

@@ -81,9 +81,9 @@ def nearest(
     with more examples if it raises Unsupported: other examples then lie beside those that a client
     encrypts, and layouts differ, and with them the noise. That is warned of.
 
-    within: what `at` makes for another margin than this one. It is tried if `at` raises
-        InvalidArgument, because a function has no approximation on the interval of its argument, on
-        which the number of examples has no influence.
+    within: what `at` makes for another margin than this one. It is tried last, because inputs beyond
+        the calibration have less room then: smaller intervals have approximations where larger ones
+        have none, and take fewer levels.
 
     Raises the error of `at`, which names the precision or the margin nearest to this one that
     compiles, with its cost, or those that were tried.
@@ -110,7 +110,7 @@ def nearest(
         for bits in (precision_bits - fewer for fewer in _FEWER)
         if bits >= _LEAST
     ]
-    if within is not None and margin > 0 and not is_deep:
+    if within is not None and margin > 0:
         narrower = margin / _NARROWER
         tried.append((f"margin={narrower:g}", partial(within, narrower)))
     says = str(refused).rstrip(".")

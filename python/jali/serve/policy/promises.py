@@ -8,7 +8,7 @@ meets all deadlines if it takes the earliest first and, for each promised reques
 where t is when the device ends what it computes. The condition is kept if the device computes the
 earliest, or anything else that ends early enough for the condition to hold with that end for t.
 
-A request whose keys or body are on their way until r_j > t may have to wait for another promised
+A request whose keys or body are on their way until r_j >= t may have to wait for another promised
 request with a later deadline, whose cost is at most b_j: its condition has r_j + b_j in the place
 of t.
 """
@@ -24,12 +24,14 @@ from jali.serve.policy.state import ROUNDING, Device, Request, State
 __all__ = ["keeps", "late_by", "promise", "turn"]
 
 
-def _lateness(begin: float, parts: Sequence[tuple[Request, float, float]]) -> float:
+def _lateness(now: float, begin: float, parts: Sequence[tuple[Request, float, float]]) -> float:
     """By how much the worst promise is broken if the device is free from `begin`; 0 or less if none
     is.
 
     parts: for each promised request, the earliest deadline first, its cost and when it is ready.
     """
+    # Keys that come just when the device becomes free may come after its next batch has begun.
+    before = max(now, begin - ROUNDING)
     larger, largest = [0.0] * len(parts), 0.0
     for index in reversed(range(len(parts))):
         larger[index] = largest
@@ -37,7 +39,7 @@ def _lateness(begin: float, parts: Sequence[tuple[Request, float, float]]) -> fl
     worst, done = float("-inf"), 0.0
     for (request, cost, ready), blocking in zip(parts, larger, strict=True):
         done += cost
-        start = begin if ready <= begin else ready + blocking
+        start = begin if ready <= before else max(begin, ready) + blocking
         worst = max(worst, start + done - request.order[0])
     return worst
 
@@ -58,7 +60,7 @@ def keeps(device: Device, batch: Sequence[Request], now: float, seconds: float) 
         return False
     rest = [one for one in device.promised if one.counts(now) and one not in batch]
     parts = [(one, one.cost, _ready(device, one, now)) for one in rest]
-    return _lateness(end, parts) <= ROUNDING
+    return _lateness(now, end, parts) <= ROUNDING
 
 
 def late_by(
@@ -87,12 +89,12 @@ def late_by(
     parts = [(one, one.cost, _ready(device, one, now)) for one in others]
     bisect.insort(parts, (request, cost, ready), key=lambda part: part[0].order)
     begin = device.free_at(now)
-    late = _lateness(begin, parts)
+    late = _lateness(now, begin, parts)
     if not firm:
         # The request that is blocked may run first or not, and the later begin is not the worse one
         # for what is ready between the two.
         begin += device.blocked
-        late = max(late, _lateness(begin, parts))
+        late = max(late, _lateness(now, begin, parts))
         own = total = 0.0
         for one, seconds, _ in parts:
             if one is not request:
