@@ -79,6 +79,14 @@ def products(rng: np.random.Generator) -> Function:
     return lambda x: np.tanh((x.reshape(2, 4) @ x.reshape(4, 2)) + shift)
 
 
+def error_anywhere(program: jali.nn.Program) -> float:
+    """A bound on errors of the results of all inputs that clients accept. They are larger than the
+    results of the calibration, for which the precision holds, and errors of functions are in units
+    of the largest value."""
+    largest = max(1.0, *(np.abs(p.peak * p.radius).max() for p in program.manifest.outputs))
+    return 4 * 2.0**-BITS * float(largest)
+
+
 MODELS = (perceptron, with_relu, norm, cosine, squares, products)
 
 
@@ -93,14 +101,7 @@ def test_no_accepted_input_leads_out_of_proven_ranges(
     assert all(node.attrs["proven"] for node in program.stages["calibrate"])
     inputs = anywhere(program, 2000, rng)
     off, told = largest_errors(program, [calibration], inputs)
-    # The outputs of other inputs are larger than those of the calibration, and errors of functions
-    # are in units of the largest value.
-    limit = (
-        2.0**-BITS
-        * max(1.0, *(np.abs(p.peak * p.radius).max() for p in program.manifest.outputs))
-        * 4
-    )
-    assert off.max() <= limit
+    assert off.max() <= error_anywhere(program)
     assert not [text for text in told if "decryption refuses" in text]
     assert all("no number left its range" in text for text in told)
     if told:  # what it says to do helps
@@ -155,7 +156,7 @@ def test_a_corner_of_the_accepted_range_is_decrypted_right(rng: np.random.Genera
     client = program.client()
     got = client.decrypt(program.server(client.evaluation_keys())(client.encrypt(inputs)))
     want = np.asarray(program.clear(inputs))
-    assert np.abs(got - want).max() <= 2.0**-BITS * np.abs(program.clear(calibration)).max()
+    assert np.abs(got - want).max() <= error_anywhere(program)
     assert "no input that clients accept leads out" in str(program.summary("cpu"))
 
 

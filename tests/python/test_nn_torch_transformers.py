@@ -90,7 +90,7 @@ def test_a_compiled_transformer_of_words(rng: np.random.Generator) -> None:
     with torch.no_grad():
         want = module(*map(torch.as_tensor, given)).numpy()
     assert np.abs(program.clear(*given) - want).max() < 1e-5
-    assert (program.simulate(*given, rng=1) * want).sum(1).min() > 0.999  # both have the length 1
+    assert (program.simulate(*given, rng=1) * want).sum(1).min() > 0.995  # both have the length 1
 
 
 def test_without_a_client_a_transformer_of_words_is_refused(rng: np.random.Generator) -> None:

@@ -447,3 +447,20 @@ def test_keys_that_come_just_when_a_device_becomes_free() -> None:
         and isinstance(second.answer, decide.Reply)
         and second.answered <= second.deadline
     )
+
+
+def test_keys_leave_a_device_that_cannot_compute_what_waits_for_them() -> None:
+    """Two devices offer one program each, and each has the keys of the request that the other one
+    could compute, without room for both."""
+    made = World(Limits())
+    made.program("p")
+    made.program("q")
+    made.worker("w0", capacity=100, programs="p")
+    made.worker("w1", capacity=100, programs="q")
+    for key, program in (("k0", "p"), ("k1", "q")):
+        made.keys(key, f"of {key}", 90)
+        made.send(f"first of {key}", key, 0.01, program=program)
+    for key, program in (("k0", "q"), ("k1", "p")):
+        made.send(f"second of {key}", key, 0.01, program=program)
+    made.run()
+    assert all(isinstance(one.answer, decide.Reply) for one in made.sent.values())

@@ -81,9 +81,9 @@ def nearest(
     with more examples if it raises Unsupported: other examples then lie beside those that a client
     encrypts, and layouts differ, and with them the noise. That is warned of.
 
-    within: what `at` makes for another margin than this one. It is tried last, because inputs beyond
-        the calibration have less room then: smaller intervals have approximations where larger ones
-        have none, and take fewer levels.
+    within: what `at` makes for another margin than this one. Smaller intervals have approximations
+        where larger ones have none, and take fewer levels. It is tried last, because inputs beyond
+        the calibration have less room then.
 
     Raises the error of `at`, which names the precision or the margin nearest to this one that
     compiles, with its cost, or those that were tried.

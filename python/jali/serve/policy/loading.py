@@ -28,10 +28,10 @@ def wait(state: State, device: Device) -> float:
 def room(state: State, device: Device, keys: Keys, idle: bool) -> list[str] | None:
     """Which keys must leave a device for others, or None if they cannot come now.
 
-    Keys stay that are in use, that come, that are promised, and those with waiting requests that
-    have not had their turn.
+    Keys stay that are in use, that come, that are promised, and those that have not had their turn
+    although requests wait that the device could compute with them.
 
-    idle: keys with waiting requests stay in any case.
+    idle: keys stay in any case that the device could compute waiting requests with.
     """
     promised = {one.keys.name for one in device.promised}
 
@@ -41,7 +41,7 @@ def room(state: State, device: Device, keys: Keys, idle: bool) -> list[str] | No
             return None
         if device.loading is not None and device.loading.keys is other:
             return None
-        if not other.waiting:
+        if not any(one.program in device.programs for one in other.waiting):
             return 0
         had_turn = device.served.get(name, 0.0) >= turn(state, other.nbytes)
         return 1 if had_turn and not idle else None
