@@ -28,6 +28,12 @@ clang_tidy() {
     sed '/warnings generated/d'
 }
 
+# Programs that the tests do not build. What nanobind or CUDA compiles has builds of its own.
+programs() {
+  find fuzz bench/cpp bench/tfhe -name '*.cpp' | sort | xargs -P "$jobs" -n 1 \
+    "${CXX:-c++}" -std=c++20 -fsyntax-only -I. -Isrc -Itests/wire -Itests/client -DJALI_FUZZ_LOADER='""'
+}
+
 step "layers" python tools/check_layers.py
 step "files" python tools/check_files.py
 step "writes" python tools/check_writes.py
@@ -36,6 +42,7 @@ step "actions" python tools/check_actions.py
 step "ops" python tools/check_ops.py
 step "fuzz" python tools/check_fuzz.py
 step "headers" cmake --build "$build" --target all_verify_interface_header_sets -- -j "$jobs"
+step "programs" programs
 step "clang-format" clang_format
 step "ruff" ruff check -q "${python_sources[@]}"
 step "ruff format" ruff format -q --check "${python_sources[@]}"

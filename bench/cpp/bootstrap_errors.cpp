@@ -154,7 +154,7 @@ int run(int log_n, double precision, std::size_t batch, params::BootstrapOrder o
   }
   show("result", rms(error), std::exp2(-evaluator->noise().precision_bits(y.estimate, y.scale)));
   std::printf("%-24s %10s %10.2f\n", "of which the sine", "",
-              -std::log2(bootstrapper.plan().sine_error(0.82) / std::sqrt(2.0)));
+              -std::log2(bootstrapper.plan().sine_error(0.82, 1.0, false) / std::sqrt(2.0)));
   return 0;
 }
 

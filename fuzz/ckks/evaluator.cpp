@@ -150,8 +150,9 @@ constexpr Operation kOperations[] = {
        const Ciphertext &x = r.any(), &y = r.any();
        const ckks::Hoisted a = r.ev().hoist(x), b = r.ev().hoist(y);
        r.keep(r.ev().rotate_hoisted(a, r.steps()));
-       r.keep(ckks::composed_rotate_hoisted(r.ev(), a, r.steps()));
-       ckks::Extended sum = r.ev().rotate_extended(a, r.steps());
+       const int first = r.steps();
+       ckks::Extended sum = r.in.once_in(2) ? ckks::composed_rotate_extended(r.ev(), a, first)
+                                            : r.ev().rotate_extended(a, first);
        const ckks::Extended term =
            r.in.once_in(2) ? r.ev().extend(y) : r.ev().rotate_extended(b, r.steps());
        r.ev().add_inplace(sum, term);
