@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from test_nn_program import encrypted
 
 import jali
 from jali import nn
@@ -199,3 +200,41 @@ def test_comparisons_of_onnx(
     (got,) = execute(nn.trace(model, x[:1]), x.astype(np.float64))
     c, d = want(x), x < 0.5
     assert np.allclose(got, np.where(c, x, ((c & d) | ~d) ^ c))
+
+
+#: Functions of numbers from 0.1 to 1 whose comparisons always have the same result, and the levels
+#: that are left of them.
+DECIDED: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "always": (lambda x: np.where(x > -1, 2 * x, 3 * x), 1),
+    "never": (lambda x: np.where(x > 5, 2 * x, 3 * x), 1),
+    "a sign": (lambda x: np.sign(x + 1) * x, 0),
+    "a negative sign": (lambda x: np.sign(x - 9) * x + 1, 1),
+    "and": (lambda x: np.where((x > -1) & (x < 4), x, 0.0), 0),
+    "in a shape": (lambda x: np.where((x > -1).reshape(2, 2), x.reshape(2, 2), 0.5).sum(axis=0), 1),
+    "of two arrays": (lambda x: np.where(x[:2] + 3 > x[2:], x[:2], x[2:]), 1),
+}
+
+
+@pytest.mark.parametrize("case", DECIDED)
+def test_comparisons_that_are_decided_cost_nothing(case: str, rng: np.random.Generator) -> None:
+    function, depth = DECIDED[case]
+    x = rng.uniform(0.1, 1, (60, 4))
+    program = jali.compile(
+        function, x[0], calibration=x, input_range=(0.1, 1.0), precision_bits=8, ranges="proven"
+    )
+    assert program.manifest.params.depth <= depth
+    want = np.array([function(one) for one in x])
+    assert np.abs(program.clear(x) - want).max() < 1e-12
+    assert np.abs(encrypted(program, x[:2]) - want[:2]).max() <= 2.0**-8 * np.abs(want).max()
+    again = Program.from_bytes(program.to_bytes())
+    assert again.manifest.to_bytes() == program.manifest.to_bytes()
+
+
+def test_comparisons_that_an_input_may_decide_either_way_stay(rng: np.random.Generator) -> None:
+    """0.1 is one of the numbers that clients take, and no example is near it."""
+    x = rng.uniform(0.5, 1, (60, 4))
+    program = jali.compile(
+        lambda v: np.where(v > 0.2, v, 0.0), x[0], calibration=x, input_range=(0.1, 1.0)
+    )
+    functions = {node.attrs.get("function") for node in program.stages["calibrate"]}
+    assert "step" in functions

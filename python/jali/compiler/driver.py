@@ -76,14 +76,14 @@ def compiled(
     told = progress or Progress()
     told.at("fold", 0.02)
     ranging: dict[str, Any] = {"proven": proven, "input_ranges": input_ranges}
-    if proven:
-        _refuse_comparisons(graph)
     fitted = None
     if relu_degree is not None:
         from jali.compiler.passes.fitted_relus import fitted_relus
 
         graph, fitted = fitted_relus(graph, examples, relu_degree)
     calibrated = Calibrated.of(graph, examples, told, margin=margin, **ranging)
+    if proven:
+        _refuse_comparisons(calibrated.stages["calibrate"])
     told.at("approximate", 0.2)
 
     fewest = 1 if lanes is None else lanes

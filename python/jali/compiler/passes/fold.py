@@ -20,10 +20,12 @@ import numpy as np
 from jali.compiler.ir.compositions import composed
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.linear_ops import Scale
 from jali.compiler.ir.loop_graph import ByStep, Loop, StepMap, factor_of, is_light
 from jali.compiler.ir.operation import Linear
 from jali.compiler.ir.products import Matmul, Products, operand, ordered
 from jali.compiler.ir.sparse import SparseMap
+from jali.compiler.ir.traced_ops import Multiply
 
 __all__ = ["fold"]
 
@@ -37,6 +39,11 @@ class _Form:
     maps: dict[str, SparseMap]
     bias: Array
     folds: tuple[str, ...] = ()
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether no number of it depends on a node."""
+        return not any(single.count for single in self.maps.values())
 
     @property
     def node(self) -> str | None:
@@ -89,6 +96,7 @@ class _Folding:
     def graph(self) -> Graph:
         """The folded graph."""
         for node in self.old:
+            node = self._without_constants(node)
             operation = node.operation
             if isinstance(operation, Matmul):
                 self._products(node)
@@ -110,6 +118,17 @@ class _Folding:
         kept = self._own if self.body else self.kept
         outputs = tuple(kept(name) for name in self.old.outputs)
         return Graph(tuple(self.nodes), outputs, "fold").needed()
+
+    def _without_constants(self, node: Node) -> Node:
+        """A product as a multiple, if one of its factors depends on no input."""
+        if not isinstance(node.operation, Multiply):
+            return node
+        for factor, other in (node.inputs, node.inputs[::-1]):
+            form = self.forms[factor]
+            if form.is_constant:
+                scale = Scale(form.bias.reshape(node.shape), np.asarray(0.0))
+                return replace(node, operation=scale, inputs=(other,))
+        return node
 
     def _added(self, node: Node) -> None:
         """A node that is no matrix."""

@@ -1,12 +1,13 @@
 """Clamps that never act: ReLUs and moduli of numbers that have the same sign whatever the inputs
-are.
+are. Comparisons of which the result is always the same are found with them.
 
 A ReLU of numbers from 0 is the number itself, and of numbers up to 0 it is 0. Both cost nothing,
 and a ReLU of encrypted numbers takes many levels. So x / maximum(norm, 1e-12), minimum(maximum(x,
 0), 6) for small x, and the modulus of a sum of squares become what they are on the intervals of
 jali.compiler.passes.intervals: those follow from the ranges that clients keep to and from what
 functions rely on, so that wherever a clamp that was left out would have acted, a client or a
-function's interval says so as before.
+function's interval says so as before. A comparison of numbers that are never nearly equal is 0 or
+1, and the sign of numbers that are never 0 is 1 or -1.
 
 The margin of an input may reach across 0 although none of its numbers was seen there. Where that
 alone keeps a clamp, as in maximum(x, 0) for positive x, the range of the input ends at 0,
@@ -29,11 +30,12 @@ import numpy.typing as npt
 
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
+from jali.compiler.ir.scalar import DECIDING
 from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of, is_clamp
 from jali.compiler.passes.calibrate import Sides
 from jali.compiler.passes.intervals import Interval, intervals, relied
 
-__all__ = ["inactive_clamps", "inactive_on_sides"]
+__all__ = ["inactive_clamps", "inactive_on_sides", "may_be_inactive"]
 
 #: So many examples are on one side of 0 by chance in one of half a million cases.
 _ENOUGH = 20
@@ -41,9 +43,15 @@ _ENOUGH = 20
 _MOST_ENTRIES = 1 << 20
 
 
+def may_be_inactive(node: Node) -> bool:
+    """Whether it is a clamp or a comparison."""
+    return is_clamp(node) or function_of(node) in DECIDING
+
+
 def inactive_clamps(graph: Graph) -> dict[str, str]:
     """The clamps of a calibrated graph that multiply all their numbers by one factor, and what they
-    give: the same, zero, or the negated numbers. Those in loops are left as they are."""
+    give: the same, zero, or the negated numbers. The comparisons and signs that always have the
+    same result, which is zero, one or negative_one. Those in loops are left as they are."""
     # What a clamp relies on counts for the others as long as it stays. So those that need one that
     # goes stay, too.
     found = _inactive(graph, ())
@@ -58,14 +66,21 @@ def inactive_clamps(graph: Graph) -> dict[str, str]:
 def _inactive(
     graph: Graph, gone: Collection[str], ends: Mapping[str, Interval] | None = None
 ) -> dict[str, str]:
-    """The clamps that do not act if all but those that are gone keep to their intervals.
+    """The clamps and comparisons that do not act if all functions but those that are gone keep to
+    their intervals.
 
     ends: of inputs, instead of those of their ranges.
     """
     known = relied(graph, gone) | dict(ends or {})
     found, all_intervals = dict[str, str](), intervals(graph, known)
-    for node in filter(is_clamp, graph):
+    for node in filter(may_be_inactive, graph):
         low, high = all_intervals[node.inputs[0]]
+        if not is_clamp(node):
+            if np.all(low > 0):
+                found[node.name] = "one"
+            elif np.all(high < 0):
+                found[node.name] = "negative_one" if function_of(node) == "sign" else "zero"
+            continue
         above = node.name in known and bool(np.all(known[node.name][0] > 0))
         is_modulus = function_of(node) == "absolute"
         if np.all(low >= 0) or (above and not is_modulus):

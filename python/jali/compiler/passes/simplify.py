@@ -1,7 +1,8 @@
 """Simplification: operations of a traced graph that become cheaper ones, or nothing, which folding
 then takes in.
 
-- A clamp that never acts is what it takes, or 0, see jali.compiler.passes.inactive_clamps.
+- A clamp that never acts is what it takes, or 0, and a comparison whose result is always the same
+  is that number, see jali.compiler.passes.inactive_clamps.
 - The inverse of a square root, or of products of square roots, is that of inverse square roots: x /
   |x| and cosines of angles then take one function instead of two in a row.
 
@@ -25,18 +26,26 @@ from jali.compiler.ir.execute import seen_values
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.linear_ops import Scale
+from jali.compiler.ir.scalar import DECIDING
 from jali.compiler.ir.seen import Values
 from jali.compiler.ir.traced_ops import Function, Multiply, function_of, is_clamp
 from jali.compiler.passes.calibrate import Sides
 from jali.compiler.passes.fold import fold
-from jali.compiler.passes.inactive_clamps import inactive_on_sides
+from jali.compiler.passes.inactive_clamps import inactive_on_sides, may_be_inactive
 
 __all__ = ["KINDS", "Changes", "are_changes_of", "changed", "simplified"]
 
 Changes = Mapping[str, str]
-#: By what the functions that are left out multiply.
-_FACTORS = {"same": 1.0, "zero": 0.0, "negated": -1.0}
-KINDS = (*_FACTORS, "inverse_sqrt")  #: What a node can be changed to.
+#: What is in the place of functions that are left out: a x + b, with these a and b.
+_MULTIPLES = {
+    "same": (1.0, 0.0),
+    "negated": (-1.0, 0.0),
+    "zero": (0.0, 0.0),
+    "one": (0.0, 1.0),
+    "negative_one": (0.0, -1.0),
+}
+_OF_CLAMPS, _OF_COMPARISONS = ("same", "zero", "negated"), ("zero", "one", "negative_one")
+KINDS = (*_MULTIPLES, "inverse_sqrt")  #: What a node can be changed to.
 
 
 def simplified(
@@ -59,7 +68,7 @@ def simplified(
         return calibrated(stages["fold"], values, sides)
 
     stages["calibrate"] = ranges({})
-    if not any(map(is_clamp, stages["calibrate"])):
+    if not any(map(may_be_inactive, stages["calibrate"])):
         return changes, stages
     clamps, sides = inactive_on_sides(stages["calibrate"], examples, ranges)
     if clamps:
@@ -73,8 +82,8 @@ def changed(graph: Graph, changes: Changes) -> Graph:
     nodes = []
     for node in graph:
         to = changes.get(node.name, "")
-        if to in _FACTORS:
-            node = replace(node, operation=Scale(np.asarray(_FACTORS[to]), np.asarray(0.0)))
+        if to in _MULTIPLES:
+            node = replace(node, operation=Scale(*map(np.asarray, _MULTIPLES[to])))
         elif to:
             node = replace(node, operation=Function(to))
         nodes.append(node)
@@ -90,7 +99,9 @@ def are_changes_of(graph: Graph, changes: Changes) -> bool:
         if node is None:
             return False
         if is_clamp(node):
-            return to in _FACTORS
+            return to in _OF_CLAMPS
+        if function_of(node) in DECIDING:
+            return to in _OF_COMPARISONS
         return (function_of(node), to) in (("sqrt", "inverse_sqrt"), ("inverse", "same"))
 
     return all(fits(*change) for change in changes.items())
