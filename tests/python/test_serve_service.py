@@ -68,6 +68,24 @@ def test_several_clients_of_several_programs(tmp_path: Path) -> None:
     run(work())
 
 
+def test_requests_and_replies_have_as_many_bytes_whatever_they_hold(tmp_path: Path) -> None:
+    async def work() -> None:
+        kinds = ("network", "integers", "trees")
+        async with running(tmp_path, *kinds) as service:
+            for kind in kinds:
+                one = party(kind)
+                give_keys(service, "alice", one)
+                sizes = set()
+                for rows in (one.rows(2, 1), one.rows(2, 2), 0 * one.rows(2, 1) + 1):
+                    body = one.request(rows)
+                    reply = (await ask(service, "alice", one, body)).body
+                    one.check(reply, rows)
+                    sizes.add((len(body), len(reply)))
+                assert len(sizes) == 1
+
+    run(work())
+
+
 def test_a_request_without_keys_or_program(tmp_path: Path) -> None:
     async def work() -> None:
         async with running(tmp_path, "integers") as service:
