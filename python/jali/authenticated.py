@@ -21,7 +21,7 @@ import secrets
 from jali._core import refusals
 from jali.errors import AuthenticationError, InvalidArgument
 
-__all__ = ["KEY_BYTES", "TAG_BYTES", "new_key", "open_reply", "seal_reply"]
+__all__ = ["KEY_BYTES", "TAG_BYTES", "new_key", "open_reply", "reply_tag", "seal_reply"]
 
 KEY_BYTES = 32
 TAG_BYTES = 32
@@ -79,18 +79,40 @@ def open_reply(key: Bytes, sealed: Bytes, *, request: Bytes, place: str | int) -
     return body
 
 
-def _tag(key: Bytes, reply: bytes, request: Bytes, place: str | int) -> bytes:
+def reply_tag(key: Bytes, *, asked: bytes, place: str | int, nbytes: int) -> hmac.HMAC:
+    """What becomes the tag of a reply once it is updated with the reply's bytes. It is for servers
+    whose requests and replies are too long for the memory; seal_reply is for others.
+
+    asked: the SHA-256 of the request's bytes, as a request may be as long as many ciphertexts.
+    nbytes: of the reply.
+
+    Raises InvalidArgument as seal_reply does.
+
+    >>> import hashlib
+    >>> key, asked = authenticated.new_key(), hashlib.sha256(b"request").digest()
+    >>> tag = authenticated.reply_tag(key, asked=asked, place=0, nbytes=5)
+    >>> for piece in (b"re", b"ply"):
+    ...     tag.update(piece)
+    >>> authenticated.open_reply(key, tag.digest() + b"reply", request=b"request", place=0)
+    b'reply'
+    """
     secret = _bytes("key", key)
     if len(secret) != KEY_BYTES:
         raise InvalidArgument(
             f"key must be {KEY_BYTES} bytes, not {len(secret)}: make it with new_key()"
         )
-    # A request may be as long as many ciphertexts, so its hash stands for it.
-    asked = hashlib.sha256(_bytes("request", request)).digest()
     mac = hmac.new(secret, digestmod=hashlib.sha256)
-    for field in (_PURPOSE, _VERSION, _DIRECTION, asked, _place(place), reply):
+    for field in (_PURPOSE, _VERSION, _DIRECTION, asked, _place(place)):
         mac.update(len(field).to_bytes(8, "little"))
         mac.update(field)
+    mac.update(nbytes.to_bytes(8, "little"))
+    return mac
+
+
+def _tag(key: Bytes, reply: bytes, request: Bytes, place: str | int) -> bytes:
+    asked = hashlib.sha256(_bytes("request", request)).digest()
+    mac = reply_tag(key, asked=asked, place=place, nbytes=len(reply))
+    mac.update(reply)
     return mac.digest()
 
 

@@ -31,6 +31,7 @@ WEIGHTS = np.random.default_rng(1).normal(size=(3, 8)) / 3
 X = np.random.default_rng(0).uniform(-1, 1, (40, 8))
 WANTED = np.square(X @ WEIGHTS.T)
 TOKEN = "token-of-alice"
+SHARED = bytes(range(32))  # the key of replies that are sealed
 
 
 @pytest.fixture(scope="module")
@@ -67,9 +68,12 @@ class Server:
     def start(self) -> None:
         tokens, log = self.folder / "tokens", self.folder / "log"
         tokens.write_text(f"{hashlib.sha256(TOKEN.encode()).hexdigest()} alice")
+        seals = self.folder / "seals"
+        seals.touch(0o600)
+        seals.write_text(f"{SHARED.hex()} alice")
         words = [sys.executable, "-m", "jali", "serve", f"squares={self.program}"]
         words += ["--port", str(self.port), "--workers", "cpu", "--tokens", str(tokens)]
-        words += ["--store", str(self.folder / "store")]
+        words += ["--store", str(self.folder / "store"), "--seal-keys", str(seals)]
         package = Path(jali.__file__).parents[1]
         path = os.pathsep.join([str(package), *filter(None, [os.environ.get("PYTHONPATH")])])
         with log.open("wb") as stream:
@@ -125,6 +129,13 @@ def test_a_program_is_called(programs: tuple[Path, Path], tmp_path: Path) -> Non
             with remote.stream(X[:10], in_flight=4) as results:
                 assert np.allclose(list(results), WANTED[:10], atol=0.02)
             remote.save_secret(tmp_path / "secret")
+        with server.remote(secret=tmp_path / "secret", shared_key=SHARED) as sealed:
+            assert np.allclose(sealed(X[:3]), WANTED[:3], atol=0.02)
+        with (
+            server.remote(secret=tmp_path / "secret", shared_key=bytes(32)) as other,
+            pytest.raises(jali.AuthenticationError, match="nothing was decrypted"),
+        ):
+            other(X[:3])
 
         async def work() -> Any:
             options: Any = {"token": TOKEN, "secret": tmp_path / "secret", "deadline": 300}

@@ -144,6 +144,12 @@ def _add_callers(parser: Parser) -> None:
         help="a client who may read metrics; may be given several times",
     )
     group.add_argument(
+        "--seal-keys",
+        type=Path,
+        metavar="FILE",
+        help="a line for each client who shares a key with the service: the key in hexadecimal, and the client's name. The replies that it asks to be sealed are bound to their requests",
+    )
+    group.add_argument(
         "--insecure-no-auth",
         action="store_true",
         help="listen where others can reach it, and ask nobody who they are",
@@ -164,6 +170,11 @@ def main(argv: Sequence[str] | None = None) -> int:
             "name the file of a program, which 'jali compile' or Program.save writes, or give --demo"
         )
     page = _page(options)
+    seals = None
+    if options.seal_keys is not None:
+        from jali.serve.seals import Seals
+
+        seals = Seals(options.seal_keys)
     identify = _identify(options)
     auth.check_binding(
         options.host, authenticated=identify is not None, insecure=options.insecure_no_auth
@@ -182,7 +193,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     with KeyStore(options.store, quota=quota, capacity=capacity, index=options.index) as store:
         if options.verify:
             print(f"{len(store.verify())} damaged keys were dropped", file=sys.stderr)
-        asyncio.run(_serve(options, programs, store, identify, largest, page))
+        asyncio.run(_serve(options, programs, store, identify, largest, page, seals))
     return 0
 
 
@@ -258,6 +269,7 @@ async def _serve(
     identify: auth.Identify | None,
     largest: int,
     page: Any,
+    seals: Any,
 ) -> None:
     from jali.serve.gateway import Gateway, Settings
     from jali.serve.policy import Limits
@@ -279,6 +291,7 @@ async def _serve(
         settings=Settings(request_bytes=largest, operators=frozenset(options.operator)),
         log=logs.Log(clients=options.log_clients),
         page=page,
+        seals=seals,
     )
     stop, failed = asyncio.Event(), []
 

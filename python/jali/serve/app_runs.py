@@ -3,11 +3,12 @@
 # Annotations are evaluated here, because FastAPI reads them and is imported within functions.
 
 import asyncio
+from collections.abc import AsyncIterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Annotated, Any
 
-from jali.serve import fields
+from jali.serve import fields, seals
 from jali.serve.bodies import Body
 from jali.serve.gateway import Gateway
 from jali.serve.middleware import Call, Gone, call_of
@@ -31,8 +32,8 @@ def add(app: Any, gateway: Gateway) -> None:
 
     runs = gateway.runs
 
-    async def fetched(request: Request, run: Run, replayed: bool) -> Response:
-        """Waits for an answer, unless the client goes before."""
+    async def fetched(request: Request, run: Run, replayed: bool, key: bytes | None) -> Response:
+        """Waits for an answer, unless the client goes before. key: that seals it."""
         await _until_done(request.receive, run, None)
         run.fetched = True
         answered = await run.answer()
@@ -40,10 +41,14 @@ def add(app: Any, gateway: Gateway) -> None:
         if replayed:
             headers["Idempotent-Replayed"] = "?1"
         kept, media_type = answered.kept, "application/octet-stream"
+        tag = b""
+        if key is not None:
+            tag = await seals.tag(kept, key, run.digest, run.key_id)
+            headers["Jali-Seal"] = "1"
         if kept.data is not None:
-            return Response(kept.data, headers=headers, media_type=media_type)
-        headers["Content-Length"] = str(kept.nbytes)
-        return StreamingResponse(kept.pieces(), headers=headers, media_type=media_type)
+            return Response(tag + kept.data, headers=headers, media_type=media_type)
+        headers["Content-Length"] = str(len(tag) + kept.nbytes)
+        return StreamingResponse(_after(tag, kept.pieces()), headers=headers, media_type=media_type)
 
     def accepted(run: Run) -> Response:
         document = _described(run)
@@ -69,7 +74,7 @@ def add(app: Any, gateway: Gateway) -> None:
         call = call_of(request.scope)
         gateway.program(fingerprint, call)
         call.key_id = fields.key_id(jali_key)
-        fields.no_seal(jali_seal)
+        key = gateway.seal_key(jali_seal, call)
         asked = _Asked(
             fingerprint,
             call.key_id,
@@ -83,19 +88,25 @@ def add(app: Any, gateway: Gateway) -> None:
             receive = request.receive
             started, replayed = await _found_or_started(gateway, receive, call, asked, held)
             if not asked.job:
-                return await fetched(request, started, replayed)
+                return await fetched(request, started, replayed, key)
             runs.make_job(started)
         answer = accepted(started)
         answer.headers["Preference-Applied"] = "respond-async"
         return answer
 
-    async def job(request: Request, name: str, prefer: Annotated[str, Header()] = "") -> Response:
+    async def job(
+        request: Request,
+        name: str,
+        prefer: Annotated[str, Header()] = "",
+        jali_seal: Annotated[str, Header()] = "",
+    ) -> Response:
         """The answer of a job, or how far it is."""
-        found = runs.job(call_of(request.scope).client.name, name)
+        call = call_of(request.scope)
+        found, key = runs.job(call.client.name, name), gateway.seal_key(jali_seal, call)
         wait = min(fields.seconds(fields.preferences(prefer).get("wait", "")), _LONGEST_WAIT)
         if wait and not found.done:
             await _until_done(request.receive, found, wait)
-        return await fetched(request, found, False) if found.done else accepted(found)
+        return await fetched(request, found, False, key) if found.done else accepted(found)
 
     async def delete(request: Request, name: str) -> Response:
         """Cancels a job, and removes its answer."""
@@ -115,6 +126,13 @@ def add(app: Any, gateway: Gateway) -> None:
     app.add_api_route(
         "/v1/jobs/{name}", delete, tags=["requests"], status_code=204, methods=["DELETE"]
     )
+
+
+async def _after(first: bytes, pieces: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    if first:
+        yield first
+    async for piece in pieces:
+        yield piece
 
 
 @dataclass(frozen=True)

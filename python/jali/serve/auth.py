@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from jali._core import files
-from jali.errors import Error, FileError, InvalidArgument
+from jali.errors import InvalidArgument
 from jali.serve.keys import checked_client
+from jali.serve.lines import Lines
 
 __all__ = [
     "ANYONE",
@@ -35,7 +35,6 @@ __all__ = [
 ]
 
 _HASH = re.compile("[0-9a-f]{64}")
-_MAX_FILE = 1 << 24
 
 
 @dataclass(frozen=True)
@@ -100,17 +99,13 @@ class Tokens:
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        self._path = Path(path)
-        self._seen = self._stamp()
-        self._clients = self._read()
+        what = "a SHA-256 in hexadecimal, a name, and perhaps a weight: write no tokens there, but their hashes"
+        self._lines = Lines(Path(path), _hash_and_client, what)
 
     async def __call__(self, headers: Mapping[str, str], peer: Peer) -> Client | None:
         """Who sent these fields."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
-        if scheme.lower() != "bearer":
-            return None
-        self._refresh()
-        return self.client(token.strip())
+        return self.client(token.strip()) if scheme.lower() == "bearer" else None
 
     def client(self, token: str) -> Client | None:
         """Whose token it is, or None. The time does not depend on which token it is like.
@@ -118,47 +113,17 @@ class Tokens:
         token: as the client sent it.
         """
         digest, found = hashlib.sha256(token.encode()).digest(), None
-        for known, client in self._clients:
+        for known, client in self._lines.rows():
             if hmac.compare_digest(known, digest):
                 found = client
         return found
 
-    def _stamp(self) -> tuple[int, int, int] | None:
-        try:
-            about = self._path.stat()
-        except OSError:
-            return None
-        return about.st_mtime_ns, about.st_size, about.st_ino
 
-    def _refresh(self) -> None:
-        stamp = self._stamp()
-        if stamp not in (None, self._seen):
-            self._seen = stamp
-            try:
-                self._clients = self._read()
-            except Error:
-                return  # somebody writes it, or made a mistake
-
-    def _read(self) -> list[tuple[bytes, Client]]:
-        try:
-            text = files.load(self._path, _MAX_FILE).decode()
-        except UnicodeDecodeError:
-            raise FileError(f"{self._path} is no text: give a file of hashes of tokens") from None
-        found = []
-        for number, line in enumerate(text.splitlines(), 1):
-            words = line.split()
-            if not words or words[0].startswith("#"):
-                continue
-            try:
-                if len(words) not in (2, 3) or not _HASH.fullmatch(words[0].lower()):
-                    raise ValueError
-                weight = float(words[2]) if len(words) == 3 else 1.0
-                found.append((bytes.fromhex(words[0]), Client(words[1], weight)))
-            except ValueError:
-                raise InvalidArgument(
-                    f"line {number} of {self._path} is not a SHA-256 in hexadecimal, a name, and perhaps a weight: write no tokens there, but their hashes"
-                ) from None
-        return found
+def _hash_and_client(words: Sequence[str]) -> tuple[bytes, Client]:
+    if len(words) not in (2, 3) or not _HASH.fullmatch(words[0].lower()):
+        raise ValueError
+    weight = float(words[2]) if len(words) == 3 else 1.0
+    return bytes.fromhex(words[0]), Client(words[1], weight)
 
 
 class ProxyHeader:

@@ -94,22 +94,6 @@ def idempotency(text: str) -> str:
     return inner
 
 
-def no_seal(text: str) -> None:
-    """Jali-Seal, which no reply of this service has.
-
-    >>> from jali.serve.fields import no_seal
-    >>> no_seal("1")
-    Traceback (most recent call last):
-    jali.serve.refusal.Refusal: this service shares no key with its clients: leave Jali-Seal and shared_key= out
-    """
-    if text not in ("", "0"):
-        raise Refusal(
-            "this service shares no key with its clients: leave Jali-Seal and shared_key= out",
-            400,
-            "seal",
-        )
-
-
 def preferences(text: str) -> dict[str, str]:
     """The preferences of Prefer (RFC 7240), by their names in lower case.
 

@@ -22,6 +22,7 @@ from jali.serve.middleware import Call
 from jali.serve.refusal import Refusal
 from jali.serve.routes import Routes
 from jali.serve.runs import Runs
+from jali.serve.seals import Seals, no_key
 
 if TYPE_CHECKING:
     from jali.serve.page import Page
@@ -63,6 +64,7 @@ class Gateway:
     settings: its bounds.
     log: of its events.
     page: the page for browsers; None for none.
+    seals: the keys for sealed replies; None: there are none.
     """
 
     def __init__(
@@ -75,9 +77,10 @@ class Gateway:
         settings: Settings | None = None,
         log: Log | None = None,
         page: Page | None = None,
+        seals: Seals | None = None,
     ) -> None:
         self.service, self.identify, self.local = service, identify, local
-        self.page = page
+        self.page, self.seals = page, seals
         self.settings = settings or Settings()
         self.log = log or Log()
         self.known = Known(folder / "programs.json", self.programs)
@@ -93,6 +96,18 @@ class Gateway:
     def programs(self) -> dict[str, Any]:
         """What is served, by fingerprint."""
         return dict(self.service.programs)
+
+    def seal_key(self, asked: str, call: Call) -> bytes | None:
+        """The key that seals a reply, or None if the request asks for no seal.
+
+        asked: its field Jali-Seal.
+        call: the request.
+
+        Raises Refusal, of status 400, if there is none.
+        """
+        if self.seals is not None:
+            return self.seals.key(asked, call.client.name)
+        return None if asked in ("", "0") else no_key()
 
     def program(self, fingerprint: str, call: Call) -> Any:
         """A program that is served.
