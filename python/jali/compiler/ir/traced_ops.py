@@ -29,7 +29,7 @@ from jali.compiler.ir.linear_ops import (
 from jali.compiler.ir.loop_graph import ByStep, Loop
 from jali.compiler.ir.operation import Elementwise, Input, Linear, Operation, by_name
 from jali.compiler.ir.products import Matmul
-from jali.compiler.ir.scalar import FUNCTIONS, HOMOGENEOUS
+from jali.compiler.ir.scalar import AROUND_ZERO, FUNCTIONS, HOMOGENEOUS
 from jali.compiler.ir.windows import AveragePool, Convolution
 from jali.errors import InvalidArgument
 
@@ -42,6 +42,7 @@ __all__ = [
     "function_of",
     "is_clamp",
     "made",
+    "may_be_inactive",
     "verify",
 ]
 
@@ -113,6 +114,11 @@ def function_of(node: Node) -> str:
 def is_clamp(node: Node) -> bool:
     """Whether it is a ReLU or a modulus."""
     return function_of(node) in HOMOGENEOUS
+
+
+def may_be_inactive(node: Node) -> bool:
+    """Whether it is a clamp, a comparison or a sign: what does nothing on some intervals."""
+    return function_of(node) in AROUND_ZERO
 
 
 #: Every operation of a traced graph, by name.

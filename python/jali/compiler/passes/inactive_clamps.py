@@ -30,22 +30,23 @@ import numpy.typing as npt
 
 from jali.compiler.ir.folded_ops import Affine
 from jali.compiler.ir.graph import Array, Graph, Node
-from jali.compiler.ir.scalar import DECIDING
-from jali.compiler.ir.traced_ops import Function, Multiply, PowerSeries, function_of, is_clamp
+from jali.compiler.ir.traced_ops import (
+    Function,
+    Multiply,
+    PowerSeries,
+    function_of,
+    is_clamp,
+    may_be_inactive,
+)
 from jali.compiler.passes.calibrate import Sides
 from jali.compiler.passes.intervals import Interval, intervals, relied
 
-__all__ = ["inactive_clamps", "inactive_on_sides", "may_be_inactive"]
+__all__ = ["inactive_clamps", "inactive_on_sides"]
 
 #: So many examples are on one side of 0 by chance in one of half a million cases.
 _ENOUGH = 20
 #: The most entries of a matrix whose rows are told apart.
 _MOST_ENTRIES = 1 << 20
-
-
-def may_be_inactive(node: Node) -> bool:
-    """Whether it is a clamp or a comparison."""
-    return is_clamp(node) or function_of(node) in DECIDING
 
 
 def inactive_clamps(graph: Graph) -> dict[str, str]:

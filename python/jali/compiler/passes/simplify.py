@@ -28,10 +28,10 @@ from jali.compiler.ir.graph import Array, Graph, Node
 from jali.compiler.ir.linear_ops import Scale
 from jali.compiler.ir.scalar import DECIDING
 from jali.compiler.ir.seen import Values
-from jali.compiler.ir.traced_ops import Function, Multiply, function_of, is_clamp
+from jali.compiler.ir.traced_ops import Function, Multiply, function_of, is_clamp, may_be_inactive
 from jali.compiler.passes.calibrate import Sides
 from jali.compiler.passes.fold import fold
-from jali.compiler.passes.inactive_clamps import inactive_on_sides, may_be_inactive
+from jali.compiler.passes.inactive_clamps import inactive_on_sides
 
 __all__ = ["KINDS", "Changes", "are_changes_of", "changed", "simplified"]
 
