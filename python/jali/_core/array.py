@@ -4,9 +4,9 @@ of them can do."""
 from __future__ import annotations
 
 import math
+import sys
 import numbers
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any, ClassVar, NoReturn, Self
 
 import numpy as np
@@ -50,7 +50,8 @@ def number(value: Any) -> complex | None:
 
 def refuse_non_numbers(value: Any) -> None:
     """Raises WrongCall for what is often passed in the place of an operand and cannot be one."""
-    if isinstance(value, Decimal):
+    decimal = sys.modules.get("decimal")  # imported by who has such a number
+    if decimal is not None and isinstance(value, decimal.Decimal):
         raise WrongCall(
             "encrypted numbers are approximate, so that a Decimal cannot be an operand: write float(value)"
         )

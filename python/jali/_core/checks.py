@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 import sys
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -105,6 +104,8 @@ def size(value: Any, what: str) -> int:
 
     Raises InvalidArgument for anything else.
     """
+    from fractions import Fraction  # imported late, for the time that `import jali` takes
+
     message = f'{what} must be a whole number of bytes, or text such as "1.5 GB"'
     if not isinstance(value, str):
         return whole(value, 0, message)

@@ -6,9 +6,25 @@ Records carry text and numbers alone: never a key, a seed, a plaintext or an obj
 
 from __future__ import annotations
 
-import logging
+from typing import TYPE_CHECKING, Any, cast
+
+if TYPE_CHECKING:
+    from logging import Logger
 
 __all__ = ["logger"]
 
-logger = logging.getLogger("jali")
-logger.addHandler(logging.NullHandler())
+
+class _Lazy:
+    """The logger, for which `logging` is imported when something is logged: that takes as long as a
+    fifth of the rest of the package."""
+
+    def __getattr__(self, name: str) -> Any:
+        import logging
+
+        found = logging.getLogger("jali")
+        if not found.handlers:
+            found.addHandler(logging.NullHandler())
+        return getattr(found, name)
+
+
+logger = cast("Logger", _Lazy())

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from fractions import Fraction
 from typing import TYPE_CHECKING, Any, NoReturn, Self, TypeVar, Union
 
 import numpy as np
@@ -24,13 +23,15 @@ from jali._jali.ckks import Ciphertext, ProductSum
 from jali.errors import InvalidArgument, Unsupported
 
 if TYPE_CHECKING:
+    from fractions import Fraction
+
     from jali.ckks.evaluator import Evaluator
 
 __all__ = ["Arithmetic", "Operand", "place_of", "together"]
 
 #: The other operand of an EncryptedArray's arithmetic.
 Operand = Union[
-    "Arithmetic", complex, Fraction, npt.NDArray[Any], list[Any], tuple[Any, ...], range
+    "Arithmetic", complex, "Fraction", npt.NDArray[Any], list[Any], tuple[Any, ...], range
 ]
 Array = TypeVar("Array", bound="Arithmetic")
 
