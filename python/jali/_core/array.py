@@ -4,8 +4,8 @@ of them can do."""
 from __future__ import annotations
 
 import math
-import sys
 import numbers
+import sys
 from collections.abc import Iterator
 from typing import Any, ClassVar, NoReturn, Self
 
