@@ -6,6 +6,7 @@ import os
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -365,6 +366,48 @@ class Program(metaclass=Answering):
         evaluator = deployment.evaluator(keys)  # which refuses keys before there is any work
         deployment.prepare(told)
         return deployment.server_of(evaluator, capture)
+
+    def map(
+        self,
+        *inputs: npt.ArrayLike,
+        devices: Sequence[str] = ("auto",),
+        client: Client | None = None,
+        threads: int | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        progress: Callable[[int, int], object] | None = None,
+    ) -> Array | tuple[Array, ...]:
+        """The decrypted results of many examples, for the owner of data and devices alike: they are
+        encrypted, computed on all devices and decrypted here.
+
+        inputs: an array of examples (n, *shape) for each input.
+        devices: a name for each device, such as "cuda:0" and "cuda:1"; a name may occur twice.
+        client: whose keys are used; None makes one.
+        threads: of each device that is a CPU, as of nn.Deployment.
+        folder: where results are kept as they come, decrypted, readable by this user alone. The
+            next call with the same program, inputs and folder computes only what is missing. Remove
+            it when the results are not needed.
+        progress: called with the examples that are done, and all. If it raises, the work ends, and
+            what is kept stays.
+
+        Results that decryption refuses are NaN, which a warning tells, and are not kept. If a device
+        fails, the others compute what it had.
+
+        Raises InvalidArgument before any work for inputs that a client refuses, and for a folder
+        with anything else in it; FileError if another process uses the folder; and what the last
+        device failed with, if all did.
+
+        >>> examples = np.linspace(-1, 1, 60).reshape(20, 3)
+        >>> program = jali.compile(lambda x: 2 * x, examples[0], calibration=examples)
+        >>> results = program.map(examples, devices=["cpu"])
+        >>> bool(np.allclose(results, 2 * examples, atol=0.05))
+        True
+        """
+        from jali.compiler.program.mapping import mapped
+
+        told = checked_progress(progress) or (lambda done, of: None)
+        where = None if folder is None else Path(folder)
+        results = mapped(self, inputs, devices, client, threads, where, told)
+        return results[0] if len(results) == 1 else tuple(results)
 
     def deploy(
         self,
