@@ -29,6 +29,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .PHONY: help demo test instrumented check summary install build $(CHECKS) $(INSTRUMENTED) $(ONLY_CHECK) gpu-check gpu-sanitize wheel wheel-cuda aarch64 docs format clean
 export PATH := $(BIN):$(PATH)
+# The caller's would lead the tests to other packages than those of .venv.
+unexport PYTHONPATH
 # One compiler by one name in every build: ccache takes c++ and g++ for two.
 ifeq ($(origin CXX),default)
 CXX := $(or $(shell command -v c++),g++)

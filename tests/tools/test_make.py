@@ -1,6 +1,7 @@
 """`make test`, `make instrumented` and `make check` run what CONTRIBUTING.md says, and CI runs
 `make test`."""
 
+import os
 import re
 import subprocess
 from pathlib import Path
@@ -40,6 +41,20 @@ def test_every_documented_check_runs_and_no_other(target: str) -> None:
     table = documented()
     expected = [name for name in table if target in ("check", target_of(table[name][0]))]
     assert sorted(commands(target)) == sorted(expected)
+
+
+def test_packages_of_the_caller_do_not_get_into_checks(tmp_path: Path) -> None:
+    """PYTHONPATH of the shell would have them test another tree."""
+    more = tmp_path / "more.mk"
+    more.write_text(f"include {ROOT}/Makefile\nshown:\n\t@echo [$$PYTHONPATH]\n")
+    done = subprocess.run(
+        ["make", "-C", str(ROOT), "-f", str(more), "shown"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "[]" in done.stdout.splitlines()
 
 
 def test_ci_on_github_runs_both_targets() -> None:
