@@ -46,7 +46,7 @@ def test_every_documented_check_runs_and_no_other(target: str) -> None:
 def test_packages_of_the_caller_do_not_get_into_checks(tmp_path: Path) -> None:
     """PYTHONPATH of the shell would have them test another tree."""
     more = tmp_path / "more.mk"
-    more.write_text(f"include {ROOT}/Makefile\nshown:\n\t@echo [$$PYTHONPATH]\n")
+    more.write_text(f"include {ROOT}/Makefile\nshown:\n\t@echo [$${{PYTHONPATH-}}]\n")
     done = subprocess.run(
         ["make", "-C", str(ROOT), "-f", str(more), "shown"],
         env={**os.environ, "PYTHONPATH": str(tmp_path)},
