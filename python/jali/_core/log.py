@@ -24,7 +24,9 @@ class _Lazy:
         found = logging.getLogger("jali")
         if not found.handlers:
             found.addHandler(logging.NullHandler())
-        return getattr(found, name)
+        method = getattr(found, name)
+        setattr(self, name, method)
+        return method
 
 
 logger = cast("Logger", _Lazy())
