@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import stat
 import threading
 from functools import cache
@@ -54,7 +55,7 @@ def stop_at(count: int) -> Any:
 
 
 def chunks_of(folder: Path) -> dict[str, bytes]:
-    return {path.name: path.read_bytes() for path in folder.glob("*.npz")}
+    return {path.name: path.read_bytes() for path in folder.glob("*.results")}
 
 
 @pytest.mark.parametrize("count", [1, 64, 201])
@@ -103,11 +104,11 @@ def test_nothing_is_computed_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 def test_damaged_results_are_computed_again(tmp_path: Path) -> None:
     x = made(200, 7)
     mapped(x, folder=tmp_path)
-    for name, damage in (("00000000.npz", b""), ("00000002.npz", b"PK" * 80)):
+    for name, damage in (("00000000.results", b""), ("00000002.results", b"PK" * 80)):
         (tmp_path / name).write_bytes(damage)
-    flipped = bytearray((tmp_path / "00000001.npz").read_bytes())
+    flipped = bytearray((tmp_path / "00000001.results").read_bytes())
     flipped[len(flipped) // 2] ^= 1
-    (tmp_path / "00000001.npz").write_bytes(flipped)
+    (tmp_path / "00000001.results").write_bytes(flipped)
     told: list[int] = []
     check(mapped(x, folder=tmp_path, progress=lambda done, of: told.append(done)), x)
     assert told[0] == 200 - 3 * 64
@@ -127,10 +128,11 @@ def test_folders_of_something_else_are_refused(tmp_path: Path) -> None:
         mapped(x, folder=tmp_path / "b")
     with pytest.raises(FileError):
         mapped(x, folder=tmp_path / "b" / "mine.txt")
-    with (tmp_path / "a" / "lock").open("ab") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)
-        with pytest.raises(FileError, match="another process computes"):
-            mapped(x, folder=tmp_path / "a")
+    held = os.open(tmp_path / "a", os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)  # as another process would
+    with pytest.raises(FileError, match="another process uses"):
+        mapped(x, folder=tmp_path / "a")
+    os.close(held)
     check(mapped(x, folder=tmp_path / "a"), x)
 
 
@@ -191,4 +193,4 @@ def test_results_that_decryption_refuses_are_told(tmp_path: Path) -> None:
         found = narrow.map(x, devices=["cpu"], folder=tmp_path)
     assert np.isnan(found[64:]).all()
     np.testing.assert_allclose(found[:64], narrow.clear(x[:64]), atol=0.05)
-    assert list(chunks_of(tmp_path)) == ["00000000.npz"]
+    assert list(chunks_of(tmp_path)) == ["00000000.results"]

@@ -12,7 +12,16 @@ from jali._core.console import one_text
 from jali._jali import check_replaceable, replace_file
 from jali.errors import FileError, InvalidArgument, LimitExceeded, VersionError, WrongCall
 
-__all__ = ["check", "load", "octets", "refuse_earlier", "replace", "save", "save_figure"]
+__all__ = [
+    "check",
+    "load",
+    "locked_folder",
+    "octets",
+    "refuse_earlier",
+    "replace",
+    "save",
+    "save_figure",
+]
 
 _EARLIER = (b"JALI-NN", b"JALI-NM", b"JALI-TP", b"JALI-TM")
 
@@ -52,6 +61,26 @@ def load(file: str | os.PathLike[str], max_bytes: int) -> bytes:
     if len(data) > max_bytes:
         raise LimitExceeded(f"{path} has more than {max_bytes} bytes")
     return data
+
+
+def locked_folder(folder: Path) -> int:
+    """A folder that this process has for itself until it closes the descriptor. It is made, for
+    this user alone, if it is not there. Raises FileError, also if another process has it."""
+    import fcntl
+
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        held = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    except OSError as error:
+        raise FileError(f"{folder} cannot be used: {error.strerror or error}") from None
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(held)
+        raise FileError(
+            f"another process uses {folder}: wait for it, or give another folder"
+        ) from None
+    return held
 
 
 def octets(data: Any) -> memoryview:

@@ -6,16 +6,16 @@ as soon as they are decrypted, and are not computed again.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import io
 import json
+import os
 import threading
 import warnings
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -24,13 +24,15 @@ from jali._core import checks, files
 from jali._core.columns import check_columns
 from jali._core.console import counted_text
 from jali.compiler.ir.execute import check_alike, check_count
+from jali.compiler.ir.graph import Graph
 from jali.device import resolved
-from jali.errors import Error, FileError, InvalidArgument, WrongDecryption
+from jali.errors import Error, InvalidArgument, WrongDecryption
 from jali.program.client import Client
 
 if TYPE_CHECKING:
-    from jali.compiler.program.program import Program
+    from jali.compiler.program.deployment import Deployment
     from jali.compiler.program.server import Server
+    from jali.program.manifest import Manifest
 
 __all__ = ["mapped"]
 
@@ -41,8 +43,24 @@ _REQUESTS = 16  # of a chunk, which a GPU computes side by side
 _WAIT = 0.2  # seconds, after which the caller's thread sees signals
 
 
+class Computing(Protocol):
+    """What is needed of a program; see Program for what each of these is."""
+
+    @property
+    def manifest(self) -> Manifest: ...
+
+    @property
+    def stages(self) -> Mapping[str, Graph]: ...
+
+    def client(self, *, threads: int | None = None) -> Client: ...
+
+    def deploy(self, device: str, *, threads: int | None = None) -> Deployment: ...
+
+    def to_bytes(self) -> bytes: ...
+
+
 def mapped(
-    program: Program,
+    program: Computing,
     inputs: Sequence[npt.ArrayLike],
     devices: Sequence[str],
     client: Client | None,
@@ -82,7 +100,7 @@ def mapped(
     return queue.results()
 
 
-def _examples(program: Program, inputs: Sequence[npt.ArrayLike]) -> list[Array]:
+def _examples(program: Computing, inputs: Sequence[npt.ArrayLike]) -> list[Array]:
     """Examples (n, *shape) for every input, as clients take them. Raises InvalidArgument."""
     manifest = program.manifest
     if manifest.parts is not None and manifest.parts.before is not None:
@@ -255,23 +273,11 @@ class _Kept:
     """
 
     def __init__(self, folder: Path, identity: dict[str, Any]) -> None:
-        self._folder = folder
-        try:
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._lock: BinaryIO = (folder / "lock").open("ab")
-        except OSError as error:
-            raise FileError(f"{folder} cannot be used: {error.strerror or error}") from None
-        try:
-            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            self._lock.close()
-            raise FileError(
-                f"another process computes results in {folder}: wait for it, or give another folder"
-            ) from None
+        self._folder, self._lock = folder, files.locked_folder(folder)
         try:
             self._check(identity)
         except Error:
-            self._lock.close()
+            os.close(self._lock)
             raise
 
     def _check(self, identity: dict[str, Any]) -> None:
@@ -286,7 +292,7 @@ class _Kept:
                     f"{self._folder} has results of another program, or of other inputs: give another folder, or remove this one"
                 )
             return
-        if any(path.name != "lock" for path in self._folder.iterdir()):
+        if any(self._folder.iterdir()):
             raise InvalidArgument(
                 f"{self._folder} has files, and none of results: give an empty folder, or a new one"
             )
@@ -294,15 +300,17 @@ class _Kept:
 
     def close(self) -> None:
         """Leaves it to other processes."""
-        self._lock.close()
+        os.close(self._lock)
 
     def _path(self, chunk: int) -> Path:
-        return self._folder / f"{chunk:08}.npz"
+        return self._folder / f"{chunk:08}.results"
 
     def write(self, chunk: int, results: Results) -> None:
-        """Keeps the results of a chunk."""
+        """Keeps the results of a chunk: arrays as in .npy files, one behind the other, after the
+        SHA-256 of all of them."""
         stream = io.BytesIO()
-        np.savez(stream, *results)
+        for one in results:
+            np.lib.format.write_array(stream, one, allow_pickle=False)
         data = stream.getvalue()
         files.replace(self._path(chunk), hashlib.sha256(data).digest() + data)
 
@@ -314,12 +322,13 @@ class _Kept:
         data = path.read_bytes()
         if hashlib.sha256(data[32:]).digest() != data[:32]:
             return None
-        with np.load(io.BytesIO(data[32:]), allow_pickle=False) as found:
-            results = [found[f"arr_{k}"] for k in range(len(found.files))]
+        stream, results = io.BytesIO(data[32:]), Results()
+        while stream.tell() < len(data) - 32:
+            results.append(np.lib.format.read_array(stream, allow_pickle=False))
         return results if all(len(one) == count for one in results) else None
 
 
-def _identity(program: Program, inputs: Sequence[Array], each: int) -> dict[str, Any]:
+def _identity(program: Computing, inputs: Sequence[Array], each: int) -> dict[str, Any]:
     """What says that results are those of the same program and inputs."""
     digest = hashlib.sha256(program.to_bytes())
     for x in inputs:
