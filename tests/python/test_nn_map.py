@@ -6,6 +6,7 @@ import fcntl
 import os
 import stat
 import threading
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,8 @@ import jali
 from jali import nn
 from jali.compiler.program.batcher import Batcher
 from jali.errors import DeviceLost, FileError, InvalidArgument
+from jali.program.clear.parts import Parts
+from jali.program.clear.steps import Argument, Step, Steps
 
 WEIGHTS = np.linspace(-1, 1, 18).reshape(3, 6)
 
@@ -194,3 +197,35 @@ def test_results_that_decryption_refuses_are_told(tmp_path: Path) -> None:
     assert np.isnan(found[64:]).all()
     np.testing.assert_allclose(found[:64], narrow.clear(x[:64]), atol=0.05)
     assert list(chunks_of(tmp_path)) == ["00000000.results"]
+
+
+@pytest.mark.parametrize("right", [0, 64])
+def test_refused_results_where_the_client_computes_the_end(right: int, tmp_path: Path) -> None:
+    """They have the shapes and the number of the model's results, also if there are no others."""
+    places = {"how": "max", "axis": 1, "count": 2, "what": "places"}
+    numbers = places | {"what": "numbers"}
+    three = Argument("y", (3,), "real")
+    after = Steps((three,), (), (Step("top", (0,), places), Step("top", (0,), numbers)), (1, 2))
+    calibration = 0.01 * np.sin(np.arange(60.0)).reshape(20, 3)
+    narrow = jali.compile(
+        lambda x: 2 * x, np.zeros(3), calibration=calibration, input_range=(-9, 9), batch=4
+    )
+    narrow = replace(narrow, manifest=replace(narrow.manifest, parts=Parts(None, after)))
+    x = np.concatenate([np.tile([0.001, 0.01, 0.005], (right, 1)), np.full((4, 3), 9.0)])
+    with pytest.warns(UserWarning, match=f"4 examples, which are NaN, first of example {right}"):
+        where, largest = narrow.map(x, devices=["cpu"], folder=tmp_path)
+    assert where.shape == largest.shape == (right + 4, 2)
+    assert np.isnan(where[right:]).all() and np.isnan(largest[right:]).all()
+    assert np.array_equal(where[:right], np.tile([1, 2], (right, 1)))
+    np.testing.assert_allclose(largest[:right], np.tile([0.02, 0.01], (right, 1)), atol=0.002)
+
+
+def test_one_example_is_refused_where_the_client_computes_the_start() -> None:
+    taken = Steps((Argument("x", (3,), "real"),), (), (), (0,))
+    x = np.sin(np.arange(60.0)).reshape(20, 3)
+    made = jali.compile(lambda x: 2 * x, x[0], calibration=x)
+    made = replace(made, manifest=replace(made.manifest, parts=Parts(taken, None)))
+    with pytest.raises(InvalidArgument, match=r"arrays \(n, \*shape\) of examples"):
+        made.map(x[0], devices=["cpu"])
+    found = made.map(x, devices=["cpu"])
+    np.testing.assert_allclose(found, 2 * x, atol=0.01)

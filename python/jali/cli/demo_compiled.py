@@ -20,6 +20,7 @@ import numpy.typing as npt
 from jali import device as devices
 from jali import nn
 from jali._core.console import bytes_text, counted_text, counter, seconds_text, stages
+from jali._core.joined_results import joined
 from jali.cli.demo_options import add_common
 from jali.cli.parser import Parser
 from jali.compiler.ir.folded_ops import Bootstrap
@@ -281,10 +282,14 @@ class Session:
             decrypt_seconds = lap()
             if len(parts) > 1:
                 self.say(f"  request {k + 1} of {len(parts)}: {seconds_text(seconds[-1])}{said}")
-        shape = next(result.shape for result in results if result is not None)
-        refused = sum(result is None for result in results) * (batch or 1)
-        whole = [np.full(shape, np.nan) if result is None else result for result in results]
-        found = whole[0] if batch is None else np.concatenate(whole)
+        found = results[0]
+        counts = [1 if batch is None else len(part[0]) for part in parts]
+        refused = sum(n for n, part in zip(counts, results, strict=True) if part is None)
+        if batch is not None:
+            known = next(result for result in results if result is not None)
+            each = [None if result is None else [result] for result in results]
+            found = joined(list(zip(counts, each, strict=True)), [known.shape[1:]])[0]
+        assert found is not None  # decryption of the only request raises
         params, one = program.params, self.summary
         counters = server.evaluator.counters()
         figures = Figures(

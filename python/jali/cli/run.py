@@ -17,6 +17,7 @@ import numpy as np
 
 from jali import device as devices
 from jali._core.console import bytes_text, counted_text, counter, seconds_text, table
+from jali._core.joined_results import joined
 from jali.cli.array_files import Array, check_results, check_unused, read, write
 from jali.cli.option_words import said_in_options
 from jali.cli.parser import Parser
@@ -168,24 +169,12 @@ def _run(program: Program, arrays: list[Array], options: Namespace) -> _Run:
                     raise
                 parts.append((len(some[0]), None))
         told(k + 1, len(starts))
-    results, refused = _joined(parts)
+    known = next(part for _, part in parts if part is not None)
+    results = joined(parts, [x.shape[1:] for x in known])
+    refused = np.flatnonzero(np.repeat([part is None for _, part in parts], [n for n, _ in parts]))
     request_bytes, reply_bytes = sizes[0]
     sent = (request_bytes, reply_bytes, key_bytes_of(program))
-    return _Run(results, refused, len(starts), *sent, seconds)
-
-
-def _joined(parts: list[tuple[int, list[Array] | None]]) -> tuple[list[Array], list[int]]:
-    """The results of all examples, with NaN for those that were refused, and which these are."""
-    known = next(part for _, part in parts if part is not None)
-    results = []
-    for k, like in enumerate(known):
-        each = [
-            np.full((count, *like.shape[1:]), np.nan) if part is None else part[k]
-            for count, part in parts
-        ]
-        results.append(np.concatenate(each))
-    refused = np.concatenate([np.full(count, part is None) for count, part in parts])
-    return results, np.flatnonzero(refused).tolist()
+    return _Run(results, refused.tolist(), len(starts), *sent, seconds)
 
 
 def _report(

@@ -116,6 +116,13 @@ class Manifest(metaclass=Answering):
         return ClientCost(own, request, reply, self.lanes)
 
     @property
+    def result_shapes(self) -> list[tuple[int, ...]]:
+        """The shape of an example of each result, after what the client computes."""
+        if self.parts is None or self.parts.after is None:
+            return [port.shape for port in self.outputs]
+        return [one.shape[1:] for one in self.parts.after.results]
+
+    @property
     def encrypted_part(self) -> Manifest:
         """The same manifest without `parts`, as clients in other languages read it. They have to
         compute the parts by themselves.

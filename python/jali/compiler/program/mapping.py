@@ -23,6 +23,7 @@ import numpy.typing as npt
 from jali._core import checks, files
 from jali._core.columns import check_columns
 from jali._core.console import counted_text
+from jali._core.joined_results import joined
 from jali.compiler.ir.execute import check_alike, check_count
 from jali.compiler.ir.graph import Graph
 from jali.device import resolved
@@ -105,7 +106,9 @@ def _examples(program: Computing, inputs: Sequence[npt.ArrayLike]) -> list[Array
     manifest = program.manifest
     if manifest.parts is not None and manifest.parts.before is not None:
         arrays = [np.asarray(x) for x in inputs]
-        manifest.parts.sent(arrays)
+        _, single = manifest.parts.sent(arrays)
+        if single:
+            raise InvalidArgument("give arrays (n, *shape) of examples, not one example")
         return arrays
     check_count(program.stages["approximate"], inputs)
     arrays = []
@@ -212,32 +215,16 @@ class _Worker(threading.Thread):
             self._client.encrypt(*(x[start:end] for x in self._inputs))
             for start, end in zip(starts, ends, strict=True)
         ]
-        parts: list[Results | None] = []
+        parts: list[tuple[int, Results | None]] = []
         refused: list[int] = []
         for start, end, reply in zip(starts, ends, self._batcher(requests), strict=True):
             try:
                 found = self._client.decrypt(reply)
-                parts.append(list(found) if isinstance(found, tuple) else [found])
+                parts.append((end - start, list(found) if isinstance(found, tuple) else [found]))
             except WrongDecryption:
-                parts.append(None)
+                parts.append((end - start, None))
                 refused += range(start, end)
-        return self._joined(parts, ends, starts), refused
-
-    def _joined(
-        self, parts: Sequence[Results | None], ends: Sequence[int], starts: Sequence[int]
-    ) -> Results:
-        shapes = [port.shape for port in self._client.manifest.outputs]
-        known = next((part for part in parts if part is not None), None)
-        like = [np.empty((0, *shape)) for shape in shapes] if known is None else known
-        return [
-            np.concatenate(
-                [
-                    np.full((end - start, *one.shape[1:]), np.nan) if part is None else part[k]
-                    for part, start, end in zip(parts, starts, ends, strict=True)
-                ]
-            )
-            for k, one in enumerate(like)
-        ]
+        return joined(parts, self._client.manifest.result_shapes), refused
 
 
 def _run(queue: _Queue, workers: Sequence[_Worker], told: Callable[[int, int], object]) -> None:

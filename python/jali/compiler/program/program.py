@@ -389,8 +389,8 @@ class Program(metaclass=Answering):
         progress: called with the examples that are done, and all. If it raises, the work ends, and
             what is kept stays.
 
-        Results that decryption refuses are NaN, which a warning tells, and are not kept. If a
-        device fails, the others compute what it had.
+        Results that decryption refuses are NaN, which a warning tells, and are not kept: integers
+        are floats then. If a device fails, the others compute what it had.
 
         Raises InvalidArgument before any work for inputs that a client refuses, and for a folder
         with anything else in it; FileError if another process uses the folder; and what the last
